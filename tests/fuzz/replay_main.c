@@ -16,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Larger inputs have no place in a corpus of small cases. */
-#define MAX_INPUT ((size_t)16 << 20)
+#define REPLAY_INPUT_MAX ((size_t)16 << 20)
 
 static int is_input(const struct dirent *entry)
 {
@@ -60,9 +60,10 @@ static int replay_file(const char *dir, const char *name, uint8_t *buf)
         perror(path);
         return 1;
     }
-    size = fread(buf, 1, MAX_INPUT, file);
+    size = fread(buf, 1, REPLAY_INPUT_MAX, file);
     if (ferror(file) || fgetc(file) != EOF) {
-        fprintf(stderr, "%s: cannot be read, or is larger than %zu bytes\n", path, MAX_INPUT);
+        fprintf(stderr, "%s: cannot be read, or is larger than %zu bytes\n", path,
+                REPLAY_INPUT_MAX);
         fclose(file);
         return 1;
     }
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: no corpus there\n", argv[1]);
         return 1;
     }
-    buf = malloc(MAX_INPUT);
+    buf = malloc(REPLAY_INPUT_MAX);
     if (!buf)
         return 1;
     failed = replay("(empty input)", buf, 0);
