@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * err.h - how a failure is made, wrapped and handed on (the public part is knut/err.h).
+ *
+ * The message is written once, where the failure is first seen; callers add context with
+ * kn_err_wrap(). All of it works with err == NULL and allocates nothing.
+ */
+#include <stdarg.h>
+
+#include "knut/err.h"
+
+#define KN_NODISCARD __attribute__((warn_unused_result))
+
+/** True when the same call may succeed later with nothing changed (io, conflict, busy). */
+bool kn_code_retriable(KnCode code);
+
+/** Fill err and return code; errno is kept for KN_E_IO. Use the macro below. */
+KnCode kn_err_set_at(KnErr *err, const char *file, int line, KnCode code, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/** Prefix the message with "context: " and return code unchanged; a long message loses its tail. */
+KnCode kn_err_wrap(KnErr *err, KnCode code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define kn_err_set(err, code, ...) kn_err_set_at((err), __FILE__, __LINE__, (code), __VA_ARGS__)
+
+/* Hand a failure to the caller unchanged. The only macro in the tree that returns. */
+#define KN_TRY(expr)                                                                               \
+    do {                                                                                           \
+        KnCode kn_try_code_ = (expr);                                                              \
+        if (kn_try_code_ != KN_OK)                                                                 \
+            return kn_try_code_;                                                                   \
+    } while (0)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * stop.h - SIGTERM and SIGINT as a flag and a file descriptor.
+ *
+ * kn_stop_install() once in main: the first signal asks for a stop (work in flight is finished), a
+ * second SIGINT ends the process at once with 130. SIGPIPE is ignored. Waiting is interruptible.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+void kn_stop_install(void);
+bool kn_stop_requested(void);
+int kn_stop_signal(void); /* 0, SIGINT or SIGTERM */
+void kn_stop_reset(void); /* tests */
+/** Sleep up to microseconds, or until a stop is asked for; true = asked. */
+bool kn_stop_wait(int64_t microseconds);
