@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * file_io.h - FileIO: the one door to bytes that are kept (metadata, manifests, data, deletes).
+ *
+ * A storage scheme is a `const KnFileIOOps` with every callback set, one folder per scheme under
+ * src/storage, one line in registry.c. Locations are full (`file:///…`, `/…`, `s3://…`).
+ *
+ * Durability: when write() or sync() returns KN_OK, the bytes and the name survive power loss (file
+ * and folder are fsynced). write() is atomic: a reader sees the whole object or none; nothing
+ * half-written is left under the name. KN_IO_CREATE fails with KN_E_EXISTS when the name is taken,
+ * without a race. Thread-safe: one KnFileIO may be used from many threads.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+typedef struct KnFileIO KnFileIO;
+typedef enum KnWriteMode { KN_IO_CREATE, KN_IO_REPLACE } KnWriteMode;
+
+typedef struct KnFileInfo {
+    const char *location;
+    uint64_t size;
+    int64_t modified_ms;
+} KnFileInfo;
+typedef KnCode (*KnListFn)(void *arg, const KnFileInfo *info, KnErr *err);
+
+/* Every callback is required. Order of calls: any, until close. */
+typedef struct KnFileIOOps {
+    const char *scheme;
+    KnCode (*stat)(KnFileIO *io, KnStr location, KnFileInfo *ret,
+                   KnErr *err); /* location not filled */
+    KnCode (*read)(KnFileIO *io, KnStr location, uint64_t offset, uint64_t len, void *out,
+                   KnErr *err);
+    KnCode (*write)(KnFileIO *io, KnStr location, const void *bytes, size_t len, KnWriteMode mode,
+                    KnErr *err);
+    KnCode (*list)(KnFileIO *io, KnStr prefix, KnListFn fn, void *arg,
+                   KnErr *err);                                 /* recursive, sorted */
+    KnCode (*remove)(KnFileIO *io, KnStr location, KnErr *err); /* a missing file is KN_OK */
+    /* The name under which the engine opens the object (a local path, an s3 URL). */
+    KnCode (*engine_path)(KnFileIO *io, KnArena *arena, KnStr location, const char **ret,
+                          KnErr *err);
+    /* Make what the engine wrote under location durable (and its new folders). */
+    KnCode (*sync)(KnFileIO *io, KnStr location, KnErr *err);
+    /* Make sure that the engine can write below this folder. */
+    KnCode (*prepare_dir)(KnFileIO *io, KnStr location, KnErr *err);
+    void (*close)(KnFileIO *io);
+} KnFileIOOps;
+
+/** First member of every implementation's struct. */
+struct KnFileIO {
+    const KnFileIOOps *ops;
+};
+
+/** Reads whole objects up to max bytes (KN_E_NOMEM-free: too large is KN_E_CORRUPT naming the
+ * limit). */
+KN_NODISCARD KnCode kn_io_read_all(KnFileIO *io, KnStr location, size_t max, KnBuf *ret,
+                                   KnErr *err);
+KN_NODISCARD KnCode kn_io_stat(KnFileIO *io, KnStr location, KnFileInfo *ret, KnErr *err);
+/** Exactly len bytes at offset; fewer there is KN_E_CORRUPT ("truncated"). */
+KN_NODISCARD KnCode kn_io_read(KnFileIO *io, KnStr location, uint64_t offset, uint64_t len,
+                               void *out, KnErr *err);
+KN_NODISCARD KnCode kn_io_write(KnFileIO *io, KnStr location, const void *bytes, size_t len,
+                                KnWriteMode mode, KnErr *err);
+KN_NODISCARD KnCode kn_io_list(KnFileIO *io, KnStr prefix, KnListFn fn, void *arg, KnErr *err);
+KN_NODISCARD KnCode kn_io_remove(KnFileIO *io, KnStr location, KnErr *err);
+KN_NODISCARD KnCode kn_io_engine_path(KnFileIO *io, KnArena *arena, KnStr location,
+                                      const char **ret, KnErr *err);
+KN_NODISCARD KnCode kn_io_sync(KnFileIO *io, KnStr location, KnErr *err);
+KN_NODISCARD KnCode kn_io_prepare_dir(KnFileIO *io, KnStr location, KnErr *err);
+KnFileIO *kn_io_close(KnFileIO *io); /* accepts NULL, returns NULL */
+
+KN_NODISCARD KnCode kn_io_local_open(KnFileIO **ret, KnErr *err);  /* src/storage/local */
+KN_NODISCARD KnCode kn_io_memory_open(KnFileIO **ret, KnErr *err); /* src/storage/memory; tests */
+/** src/storage/fault: forwards to inner (not owned) and fails the n-th call (from 1) of any kind
+ * with code; n 0 only counts. kn_io_fault_calls() tells how many calls were made. */
+KN_NODISCARD KnCode kn_io_fault_open(KnFileIO *inner, uint64_t fail_at, KnCode code, KnFileIO **ret,
+                                     KnErr *err);
+uint64_t kn_io_fault_calls(const KnFileIO *io);
+/** The implementation for a location's scheme, from the registry. */
+KN_NODISCARD KnCode kn_io_open_for(KnStr location, KnFileIO **ret, KnErr *err);
