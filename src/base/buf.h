@@ -31,7 +31,8 @@ void kn_buf_str(KnBuf *buf, KnStr s);
 void kn_buf_text(KnBuf *buf, const char *s);
 void kn_buf_char(KnBuf *buf, char c);
 void kn_buf_printf(KnBuf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Room for len more bytes at data+len, or NULL (failed); commit with buf->len += n. */
+/** Room for len more bytes at data+len, or NULL (failed); commit with buf->len += n. When n < len
+ * the final NUL is missing until the next append or kn_buf_steal(). */
 void *kn_buf_reserve(KnBuf *buf, size_t len);
 KN_NODISCARD KnCode kn_buf_check(const KnBuf *buf, KnErr *err);
 /** Take the bytes: the caller frees with free(); the buffer is empty after. */
