@@ -22,4 +22,5 @@ bool kn_path_is_within(KnStr path, KnStr dir);
 /** dir + "/" + name without doubling the slash. */
 const char *kn_path_join(KnArena *arena, KnStr dir, KnStr name);
 KnStr kn_path_basename(KnStr path);
-KnStr kn_path_dirname(KnStr path); /* without the final slash; "" when there is none */
+/** Without the final slash ("/a" gives "/"); "" when there is none, also for "s3://bucket". */
+KnStr kn_path_dirname(KnStr path);

@@ -12,6 +12,8 @@
 void kn_stop_install(void);
 bool kn_stop_requested(void);
 int kn_stop_signal(void); /* 0, SIGINT or SIGTERM */
+/** Readable once a stop is asked for (poll it, never read it); -1 before kn_stop_install. */
+int kn_stop_fd(void);
 void kn_stop_reset(void); /* tests */
 /** Sleep up to microseconds, or until a stop is asked for; true = asked. */
 bool kn_stop_wait(int64_t microseconds);

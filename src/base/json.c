@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json.c - jansson with our errors, and a JSON writer on KnBuf.
+ *
+ * Every getter goes through field(), which decides between absent, null and wrong type, so that all
+ * of them speak alike. A JSON null counts as absent. Nothing here keeps references: what a getter
+ * returns is borrowed from the document.
+ */
+#include "base/json.h"
+
+#include <assert.h>
+
+enum { WANT_BOOL = JSON_NULL + 1 }; /* jansson has two boolean types */
+
+KnCode kn_json_parse(const char *text, size_t len, json_t **ret, KnErr *err)
+{
+    json_error_t at;
+    json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &at);
+    if (!doc) {
+        KnCode code = json_error_code(&at) == json_error_out_of_memory ? KN_E_NOMEM : KN_E_CORRUPT;
+        return kn_err_set(err, code, "not valid JSON: line %d column %d: %s", at.line, at.column,
+                          at.text);
+    }
+    *ret = doc;
+    return KN_OK;
+}
+
+static const char *type_name(int type)
+{
+    switch (type) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a number with a fraction";
+    case JSON_NULL:
+        return "null";
+    default:
+        return "a boolean";
+    }
+}
+
+/* The field when it is there and has the type; *ret NULL when it is absent and may be. */
+static KnCode field(const json_t *obj, const char *key, int want, const json_t **ret, KnErr *err)
+{
+    if (!json_is_object(obj))
+        return kn_err_set(err, KN_E_CORRUPT, "field '%s': expected to be in an object, found %s",
+                          key, obj ? type_name((int)json_typeof(obj)) : "nothing");
+    const json_t *value = json_object_get(obj, key);
+    if (!value || json_is_null(value)) {
+        *ret = NULL;
+        return KN_OK;
+    }
+    bool fits = want == WANT_BOOL ? json_is_boolean(value) : (int)json_typeof(value) == want;
+    if (!fits)
+        return kn_err_set(err, KN_E_CORRUPT, "field '%s': expected %s, found %s", key,
+                          type_name(want), type_name((int)json_typeof(value)));
+    *ret = value;
+    return KN_OK;
+}
+
+static KnCode field_required(const json_t *obj, const char *key, int want, const json_t **ret,
+                             KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field(obj, key, want, &value, err));
+    if (!value)
+        return kn_err_set(err, KN_E_CORRUPT, "field '%s' is missing: expected %s", key,
+                          type_name(want));
+    *ret = value;
+    return KN_OK;
+}
+
+static KnCode to_i32(const char *key, int64_t value, int32_t *ret, KnErr *err)
+{
+    if (value < INT32_MIN || value > INT32_MAX)
+        return kn_err_set(err, KN_E_CORRUPT, "field '%s': %lld does not fit 32 bits", key,
+                          (long long)value);
+    *ret = (int32_t)value;
+    return KN_OK;
+}
+
+KnCode kn_json_get_i64(const json_t *obj, const char *key, int64_t *ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field_required(obj, key, JSON_INTEGER, &value, err));
+    *ret = json_integer_value(value);
+    return KN_OK;
+}
+
+KnCode kn_json_opt_i64(const json_t *obj, const char *key, int64_t *ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field(obj, key, JSON_INTEGER, &value, err));
+    if (value)
+        *ret = json_integer_value(value);
+    return KN_OK;
+}
+
+KnCode kn_json_get_i32(const json_t *obj, const char *key, int32_t *ret, KnErr *err)
+{
+    int64_t wide = 0;
+    KN_TRY(kn_json_get_i64(obj, key, &wide, err));
+    return to_i32(key, wide, ret, err);
+}
+
+KnCode kn_json_opt_i32(const json_t *obj, const char *key, int32_t *ret, KnErr *err)
+{
+    int64_t wide = *ret;
+    KN_TRY(kn_json_opt_i64(obj, key, &wide, err));
+    return to_i32(key, wide, ret, err);
+}
+
+KnCode kn_json_get_bool(const json_t *obj, const char *key, bool *ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field_required(obj, key, WANT_BOOL, &value, err));
+    *ret = json_is_true(value);
+    return KN_OK;
+}
+
+KnCode kn_json_opt_bool(const json_t *obj, const char *key, bool *ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field(obj, key, WANT_BOOL, &value, err));
+    if (value)
+        *ret = json_is_true(value);
+    return KN_OK;
+}
+
+KnCode kn_json_get_str(const json_t *obj, const char *key, const char **ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field_required(obj, key, JSON_STRING, &value, err));
+    *ret = json_string_value(value);
+    return KN_OK;
+}
+
+KnCode kn_json_opt_str(const json_t *obj, const char *key, const char **ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field(obj, key, JSON_STRING, &value, err));
+    if (value)
+        *ret = json_string_value(value);
+    return KN_OK;
+}
+
+static KnCode get_container(const json_t *obj, const char *key, int want, json_t **ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field_required(obj, key, want, &value, err));
+    *ret = json_object_get(obj, key); /* the same value, and not const: jansson counts references */
+    return KN_OK;
+}
+
+static KnCode opt_container(const json_t *obj, const char *key, int want, json_t **ret, KnErr *err)
+{
+    const json_t *value = NULL;
+    KN_TRY(field(obj, key, want, &value, err));
+    if (value)
+        *ret = json_object_get(obj, key);
+    return KN_OK;
+}
+
+KnCode kn_json_get_array(const json_t *obj, const char *key, json_t **ret, KnErr *err)
+{
+    return get_container(obj, key, JSON_ARRAY, ret, err);
+}
+
+KnCode kn_json_opt_array(const json_t *obj, const char *key, json_t **ret, KnErr *err)
+{
+    return opt_container(obj, key, JSON_ARRAY, ret, err);
+}
+
+KnCode kn_json_get_object(const json_t *obj, const char *key, json_t **ret, KnErr *err)
+{
+    return get_container(obj, key, JSON_OBJECT, ret, err);
+}
+
+KnCode kn_json_opt_object(const json_t *obj, const char *key, json_t **ret, KnErr *err)
+{
+    return opt_container(obj, key, JSON_OBJECT, ret, err);
+}
+
+static void quote_ascii(KnBuf *buf, char c)
+{
+    static const char plain[] = "\"\\\b\f\n\r\t", escape[] = "\"\\bfnrt";
+    const char *at = memchr(plain, c, sizeof(plain) - 1);
+    if (at) {
+        kn_buf_char(buf, '\\');
+        kn_buf_char(buf, escape[at - plain]);
+    } else if ((unsigned char)c < 0x20) {
+        kn_buf_printf(buf, "\\u%04x", (unsigned)c);
+    } else {
+        kn_buf_char(buf, c);
+    }
+}
+
+void kn_json_quote(KnBuf *buf, KnStr s)
+{
+    kn_buf_char(buf, '"');
+    while (s.len) {
+        size_t n = kn_str_utf8_len(s);
+        if (n > 1)
+            kn_buf_append(buf, s.ptr, n);
+        else if (n == 1)
+            quote_ascii(buf, *s.ptr);
+        else
+            kn_buf_append(buf, "\xef\xbf\xbd", 3);
+        n += n == 0;
+        s = (KnStr){s.ptr + n, s.len - n};
+    }
+    kn_buf_char(buf, '"');
+}
+
+static int dump_piece(const char *bytes, size_t len, void *arg)
+{
+    KnBuf *buf = arg;
+    kn_buf_append(buf, bytes, len);
+    return buf->failed ? -1 : 0;
+}
+
+void kn_json_dump(KnBuf *buf, const json_t *doc)
+{
+    int rc = json_dump_callback(doc, dump_piece, buf, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (rc != 0)
+        buf->failed = true; /* full, or a document that is not one (NULL, a cycle) */
+}
