@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * read.h - tasks become SQL: columns matched by field id, deletes applied, as the engine can run
+ * it.
+ *
+ * kn_read_open() looks at the footers of the tasks' files, groups files that share a physical
+ * schema, a set of equality deletes and identity partition constants, loads delete files into
+ * temporary tables of the session, and has a SELECT ready for each group. Renames at any depth,
+ * promotions, added columns (v3 initial defaults), dropped columns, name mapping for files without
+ * ids, identity partition values absent from files all end as expressions. Formats, features that
+ * are not done (ORC, Avro data, deletion vectors, encryption, variant, geo) are KN_E_UNSUPPORTED by
+ * name.
+ */
+#include "engine/engine.h"
+#include "iceberg/plan.h"
+
+typedef struct KnRead KnRead;
+
+typedef struct KnReadOptions {
+    const KnSchema *schema; /* the columns wanted, by id; each top-level field is a column */
+    const KnExpr *filter;   /* on schema's names; NULL = all */
+    bool with_position; /* two more columns at the end: _task BIGINT (index in tasks), _pos BIGINT
+                           (row in file) */
+    bool with_lineage; /* v3: _row_id BIGINT, _last_updated_sequence_number BIGINT after the columns
+                        */
+    bool ignore_deletes; /* rows as in the files */
+} KnReadOptions;
+
+/** ses is borrowed, and holds the temporary tables until kn_read_close(). Checks each file's row
+ * count against its manifest entry (KN_E_CORRUPT naming both). */
+KN_NODISCARD KnCode kn_read_open(const KnTable *tbl, KnSession *ses, const KnScanTask *tasks,
+                                 size_t n_tasks, const KnReadOptions *opts, KnRead **ret,
+                                 KnErr *err);
+KnRead *kn_read_close(KnRead *read);
+/** One SELECT over all groups (UNION ALL), to be used as a subquery on the same session. No task: a
+ * SELECT without rows. */
+const char *kn_read_sql(const KnRead *read);
+/** Groups in task order; rows of a group come in file order, files in task order. */
+size_t kn_read_n_groups(const KnRead *read);
+const char *kn_read_group_sql(const KnRead *read, size_t group);
+
+/* A scan: the groups one after another as batches. */
+typedef struct KnScan KnScan;
+KN_NODISCARD KnCode kn_scan_open(const KnPlan *plan, KnSession *ses, const KnReadOptions *opts,
+                                 KnScan **ret, KnErr *err);
+KN_NODISCARD KnCode kn_scan_next(KnScan *scan, KnBatch **ret, KnErr *err); /* NULL batch = end */
+KnScan *kn_scan_close(KnScan *scan);
+
+/** One JSON object for a row, values spelled as documented in docs/reference.md ("Values in JSON"):
+ * 64-bit integers as numbers, decimals as text, NaN and infinities as text, ISO 8601 without
+ * needless zeros (Z for UTC), 0x hex, uuid text, structs as objects, maps as lists of pairs. extra:
+ * further members after the columns, or NULL. */
+KN_NODISCARD KnCode kn_row_json(KnBuf *out, const KnSchema *schema, const KnBatch *batch,
+                                size_t row, const char *extra, KnErr *err);
