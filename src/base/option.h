@@ -41,6 +41,7 @@ typedef struct KnOption {
     const char *dflt;  /* text of the default, parsed like a given value; NULL = zero/absent */
     const char *doc;   /* one line, a sentence without the final stop */
     int64_t min, max;  /* KN_OPT_INT only; both 0 = no bound */
+    char letter;       /* `-c VALUE` means the same; 0 = no short form */
 } KnOption;
 
 typedef struct KnOptGroup {
@@ -68,8 +69,11 @@ typedef struct KnArgs {
 KN_NODISCARD KnCode kn_options_parse(const KnOptSpec *spec, KnArgs args, KnArena *arena,
                                      void *target, KnOptList *ret_positional, KnErr *err);
 /** One value through one row, as configuration files need it; `origin` ("--rows", "knut.yaml:
- * rows") is what messages call it. A list row gets value appended (LIST: cut at commas). */
+ * rows") is what messages call it. NULL is only for a FLAG (true). A list row gets value appended
+ * (LIST: cut at commas). target already has the group's base added. */
 KN_NODISCARD KnCode kn_option_set(const KnOption *option, const char *origin, const char *value,
                                   KnArena *arena, void *target, KnErr *err);
+/** The row of a name, and what its group adds to the offset; NULL = none. */
+const KnOption *kn_option_find(const KnOptSpec *spec, KnStr name, size_t *ret_base);
 void kn_options_help(const KnOptSpec *spec, KnBuf *out);     /* aligned text for --help */
 void kn_options_markdown(const KnOptSpec *spec, KnBuf *out); /* tables for docs/reference.md */

@@ -16,7 +16,9 @@ typedef enum KnProgressMode {
 } KnProgressMode;
 typedef struct KnProgress KnProgress;
 
-/** total_rows / total_bytes 0 = not known. label is copied. NEVER gives NULL, which all calls
+/** AUTO draws on a terminal only, ALWAYS also elsewhere. Without a picture to draw (NEVER, AUTO
+ * elsewhere) the answer is NULL, which all calls accept.
+ * total_rows / total_bytes 0 = not known. label is copied. NEVER gives NULL, which all calls
  * accept. */
 KnProgress *kn_progress_new(KnProgressMode mode, const char *label, uint64_t total_rows,
                             uint64_t total_bytes);
