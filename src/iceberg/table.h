@@ -62,6 +62,13 @@ struct KnCatalog {
     const KnCatalogOps *ops;
 };
 
+/** For catalogs: a handle on what they loaded. Takes over the reference md; copies the texts; io
+ * and cat are borrowed. ident NULL = a bare table, named by its location. (table_handle.c) */
+KnTable *kn_table_new(KnCatalog *cat, const KnTableIdent *ident, KnFileIO *io, KnMetadata *md,
+                      const char *metadata_location);
+/** For catalogs: show newer metadata; takes over the reference. */
+void kn_table_set_metadata(KnTable *tbl, KnMetadata *md, const char *metadata_location);
+
 KN_NODISCARD KnCode kn_table_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret,
                                   KnErr *err);
 KN_NODISCARD KnCode kn_table_create(KnCatalog *cat, const KnTableIdent *ident,
