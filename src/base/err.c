@@ -54,6 +54,12 @@ bool kn_code_retriable(KnCode code)
     return code == KN_E_CONFLICT || code == KN_E_IO || code == KN_E_BUSY;
 }
 
+const char *kn_errno_text(int sys_errno)
+{
+    const char *text = strerrordesc_np(sys_errno);
+    return text ? text : "unknown system error";
+}
+
 /* `wanted` is what the formatted text needs (vsnprintf's answer); the text in msg is cut to size.
  */
 static void msg_tidy(char *msg, size_t cap, int wanted)

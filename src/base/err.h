@@ -15,6 +15,9 @@
 /** True when the same call may succeed later with nothing changed (io, conflict, busy). */
 bool kn_code_retriable(KnCode code);
 
+/** What an errno means ("No space left on device"). Never NULL. Thread-safe. */
+const char *kn_errno_text(int sys_errno);
+
 /** Fill err and return code; errno is kept for KN_E_IO. Use the macro below. */
 KnCode kn_err_set_at(KnErr *err, const char *file, int line, KnCode code, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

@@ -135,7 +135,7 @@ static KnCode trace_append(const char *name, KnErr *err)
     errno = saved;
     if (written != n)
         return kn_err_set(err, KN_E_IO, "KNUT_FAULT_TRACE: cannot write %s: %s", trace_file,
-                          strerrordesc_np(saved));
+                          kn_errno_text(saved));
     return KN_OK;
 }
 

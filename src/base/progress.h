@@ -16,10 +16,9 @@ typedef enum KnProgressMode {
 } KnProgressMode;
 typedef struct KnProgress KnProgress;
 
-/** AUTO draws on a terminal only, ALWAYS also elsewhere. Without a picture to draw (NEVER, AUTO
- * elsewhere) the answer is NULL, which all calls accept.
- * total_rows / total_bytes 0 = not known. label is copied. NEVER gives NULL, which all calls
- * accept. */
+/** AUTO draws on a terminal only, ALWAYS also elsewhere. Where nothing is to be drawn (NEVER, AUTO
+ * elsewhere) the answer is NULL, which all calls accept. total_rows / total_bytes 0 = not known.
+ * label is copied. */
 KnProgress *kn_progress_new(KnProgressMode mode, const char *label, uint64_t total_rows,
                             uint64_t total_bytes);
 void kn_progress_add(KnProgress *progress, uint64_t rows, uint64_t bytes);
