@@ -30,24 +30,20 @@ typedef struct KnFileInfo {
 } KnFileInfo;
 typedef KnCode (*KnListFn)(void *arg, const KnFileInfo *info, KnErr *err);
 
-/* Every callback is required. Order of calls: any, until close. */
+/* Every callback is required; kn_io_* below say what each one promises. Order of calls: any, until
+ * close. */
 typedef struct KnFileIOOps {
     const char *scheme;
-    KnCode (*stat)(KnFileIO *io, KnStr location, KnFileInfo *ret,
-                   KnErr *err); /* location not filled */
+    KnCode (*stat)(KnFileIO *io, KnStr location, KnFileInfo *ret, KnErr *err);
     KnCode (*read)(KnFileIO *io, KnStr location, uint64_t offset, uint64_t len, void *out,
                    KnErr *err);
     KnCode (*write)(KnFileIO *io, KnStr location, const void *bytes, size_t len, KnWriteMode mode,
                     KnErr *err);
-    KnCode (*list)(KnFileIO *io, KnStr prefix, KnListFn fn, void *arg,
-                   KnErr *err);                                 /* recursive, sorted */
-    KnCode (*remove)(KnFileIO *io, KnStr location, KnErr *err); /* a missing file is KN_OK */
-    /* The name under which the engine opens the object (a local path, an s3 URL). */
+    KnCode (*list)(KnFileIO *io, KnStr prefix, KnListFn fn, void *arg, KnErr *err);
+    KnCode (*remove)(KnFileIO *io, KnStr location, KnErr *err);
     KnCode (*engine_path)(KnFileIO *io, KnArena *arena, KnStr location, const char **ret,
                           KnErr *err);
-    /* Make what the engine wrote under location durable (and its new folders). */
     KnCode (*sync)(KnFileIO *io, KnStr location, KnErr *err);
-    /* Make sure that the engine can write below this folder. */
     KnCode (*prepare_dir)(KnFileIO *io, KnStr location, KnErr *err);
     void (*close)(KnFileIO *io);
 } KnFileIOOps;
@@ -57,28 +53,40 @@ struct KnFileIO {
     const KnFileIOOps *ops;
 };
 
-/** Reads whole objects up to max bytes (KN_E_NOMEM-free: too large is KN_E_CORRUPT naming the
- * limit). */
+/** The whole object, of at most max bytes (a larger one is KN_E_CORRUPT naming the limit). ret is
+ * initialised or zeroed by the caller; what it held is replaced, and its limit becomes max. */
 KN_NODISCARD KnCode kn_io_read_all(KnFileIO *io, KnStr location, size_t max, KnBuf *ret,
                                    KnErr *err);
+/** Size and time; ret->location is NULL. A folder, like a missing file, is KN_E_NOTFOUND. */
 KN_NODISCARD KnCode kn_io_stat(KnFileIO *io, KnStr location, KnFileInfo *ret, KnErr *err);
 /** Exactly len bytes at offset; fewer there is KN_E_CORRUPT ("truncated"). */
 KN_NODISCARD KnCode kn_io_read(KnFileIO *io, KnStr location, uint64_t offset, uint64_t len,
                                void *out, KnErr *err);
+/** Missing folders are made. KN_E_UNKNOWN: the object is there, but may not survive power loss. */
 KN_NODISCARD KnCode kn_io_write(KnFileIO *io, KnStr location, const void *bytes, size_t len,
                                 KnWriteMode mode, KnErr *err);
+/** Every object below the folder prefix, recursively, in byte order of locations, which start with
+ * prefix as it is spelled. A missing folder holds nothing. A failure of fn ends the listing with
+ * it. */
 KN_NODISCARD KnCode kn_io_list(KnFileIO *io, KnStr prefix, KnListFn fn, void *arg, KnErr *err);
+/** A missing object is KN_OK. */
 KN_NODISCARD KnCode kn_io_remove(KnFileIO *io, KnStr location, KnErr *err);
+/** The name under which the engine opens the object (a local path, an s3 URL), in arena. It is the
+ * plain name: DuckDB's readers take `*`, `?` and `[` in it for a pattern, so the engine escapes. */
 KN_NODISCARD KnCode kn_io_engine_path(KnFileIO *io, KnArena *arena, KnStr location,
                                       const char **ret, KnErr *err);
+/** Make durable what the engine wrote: a file and its name, or a folder and all that is below. */
 KN_NODISCARD KnCode kn_io_sync(KnFileIO *io, KnStr location, KnErr *err);
+/** Make sure that the engine can write into this folder: make it, durably, and check permission. */
 KN_NODISCARD KnCode kn_io_prepare_dir(KnFileIO *io, KnStr location, KnErr *err);
 KnFileIO *kn_io_close(KnFileIO *io); /* accepts NULL, returns NULL */
 
-KN_NODISCARD KnCode kn_io_local_open(KnFileIO **ret, KnErr *err);  /* src/storage/local */
-KN_NODISCARD KnCode kn_io_memory_open(KnFileIO **ret, KnErr *err); /* src/storage/memory; tests */
+KN_NODISCARD KnCode kn_io_local_open(KnFileIO **ret, KnErr *err); /* src/storage/local */
+/** src/storage/memory, for tests: any location is a key; gone at close. */
+KN_NODISCARD KnCode kn_io_memory_open(KnFileIO **ret, KnErr *err);
 /** src/storage/fault: forwards to inner (not owned) and fails the n-th call (from 1) of any kind
- * with code; n 0 only counts. kn_io_fault_calls() tells how many calls were made. */
+ * with code; n 0 only counts. KN_E_UNKNOWN is the lost answer: the call is made and then reported
+ * as unknown; with any other code it is not made. kn_io_fault_calls() tells how many there were. */
 KN_NODISCARD KnCode kn_io_fault_open(KnFileIO *inner, uint64_t fail_at, KnCode code, KnFileIO **ret,
                                      KnErr *err);
 uint64_t kn_io_fault_calls(const KnFileIO *io);

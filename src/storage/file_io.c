@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file_io.c - the calls of FileIO that every layer uses, forwarded to the scheme's callbacks.
+ *
+ * What holds for all schemes is checked here once: ranges that cannot be, limits of whole reads.
+ * The callbacks can rely on it. No state: thread-safe as far as the scheme is, and all of them are.
+ */
+#include "storage/file_io.h"
+
+#include <assert.h>
+
+KnCode kn_io_read_all(KnFileIO *io, KnStr location, size_t max, KnBuf *ret, KnErr *err)
+{
+    KnFileInfo info = {0};
+    KN_TRY(kn_io_stat(io, location, &info, err));
+    if (info.size > max)
+        return kn_err_set(err, KN_E_CORRUPT,
+                          "'" KN_STR_FMT "': %llu bytes where at most %zu are read",
+                          KN_STR_ARG(location), (unsigned long long)info.size, max);
+    KN_BUF_AUTO buf;
+    kn_buf_init(&buf, max);
+    void *out = kn_buf_reserve(&buf, (size_t)info.size);
+    if (!out)
+        return kn_err_set(err, KN_E_NOMEM, "'" KN_STR_FMT "': no memory for its %llu bytes",
+                          KN_STR_ARG(location), (unsigned long long)info.size);
+    KN_TRY(kn_io_read(io, location, 0, info.size, out, err));
+    buf.len = (size_t)info.size;
+    kn_buf_done(ret);
+    ret->max = max;
+    ret->data = kn_buf_steal(&buf, &ret->len);
+    ret->cap = (size_t)info.size;
+    return KN_OK;
+}
+
+KnCode kn_io_stat(KnFileIO *io, KnStr location, KnFileInfo *ret, KnErr *err)
+{
+    return io->ops->stat(io, location, ret, err);
+}
+
+KnCode kn_io_read(KnFileIO *io, KnStr location, uint64_t offset, uint64_t len, void *out,
+                  KnErr *err)
+{
+    uint64_t end;
+    if (__builtin_add_overflow(offset, len, &end) || end > INT64_MAX)
+        return kn_err_set(
+            err, KN_E_CORRUPT, "'" KN_STR_FMT "': %llu bytes at offset %llu lie beyond any file",
+            KN_STR_ARG(location), (unsigned long long)len, (unsigned long long)offset);
+    return io->ops->read(io, location, offset, len, out, err);
+}
+
+KnCode kn_io_write(KnFileIO *io, KnStr location, const void *bytes, size_t len, KnWriteMode mode,
+                   KnErr *err)
+{
+    return io->ops->write(io, location, bytes, len, mode, err);
+}
+
+KnCode kn_io_list(KnFileIO *io, KnStr prefix, KnListFn fn, void *arg, KnErr *err)
+{
+    assert(fn);
+    return io->ops->list(io, prefix, fn, arg, err);
+}
+
+KnCode kn_io_remove(KnFileIO *io, KnStr location, KnErr *err)
+{
+    return io->ops->remove(io, location, err);
+}
+
+KnCode kn_io_engine_path(KnFileIO *io, KnArena *arena, KnStr location, const char **ret, KnErr *err)
+{
+    return io->ops->engine_path(io, arena, location, ret, err);
+}
+
+KnCode kn_io_sync(KnFileIO *io, KnStr location, KnErr *err)
+{
+    return io->ops->sync(io, location, err);
+}
+
+KnCode kn_io_prepare_dir(KnFileIO *io, KnStr location, KnErr *err)
+{
+    return io->ops->prepare_dir(io, location, err);
+}
+
+KnFileIO *kn_io_close(KnFileIO *io)
+{
+    if (io)
+        io->ops->close(io);
+    return NULL;
+}
