@@ -27,7 +27,7 @@ void *kn_vec_grow(void *items, size_t *cap, size_t len, size_t size)
     ((v)->items = kn_vec_grow((v)->items, &(v)->cap, (v)->len, sizeof(*(v)->items)),               \
      &(v)->items[(v)->len++])
 #define kn_vec_foreach(v, p)                                                                       \
-    for (__typeof__((v)->items) p = (v)->items; p && p != (v)->items + (v)->len; ++p)
+    for (__typeof__(&*(v)->items) p = (v)->items; p && p != (v)->items + (v)->len; ++p)
 #define kn_vec_done(v)                                                                             \
     do {                                                                                           \
         free((v)->items);                                                                          \
