@@ -26,9 +26,8 @@ KnCode kn_io_read_all(KnFileIO *io, KnStr location, size_t max, KnBuf *ret, KnEr
     KN_TRY(kn_io_read(io, location, 0, info.size, out, err));
     buf.len = (size_t)info.size;
     kn_buf_done(ret);
-    ret->max = max;
-    ret->data = kn_buf_steal(&buf, &ret->len);
-    ret->cap = (size_t)info.size;
+    *ret = buf;
+    kn_buf_init(&buf, 0); /* moved */
     return KN_OK;
 }
 
