@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * batch.h - rows in columns: what the engine gives and what every consumer (sinks, JSON, checks) reads.
+ * batch.h - rows in columns: what the engine gives and what every consumer (sinks, JSON, checks)
+ * reads.
  *
- * A KnBatch is an immutable, refcounted window [first, first+rows) over an engine chunk; slices share the
- * chunk. Consumers read columns through KnVector views: plain arrays in the engine's own layout, no copy.
- * ref/unref are thread-safe; a batch may be read from many threads.
+ * A KnBatch is an immutable, refcounted window [first, first+rows) over an engine chunk; slices
+ * share the chunk. Consumers read columns through KnVector views: plain arrays in the engine's own
+ * layout, no copy. ref/unref are thread-safe; a batch may be read from many threads.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,46 +16,54 @@
 #include "base/str.h"
 
 typedef enum KnColKind {
-    KN_COL_BOOL,      /* uint8_t 0/1 */
-    KN_COL_INT8, KN_COL_INT16, KN_COL_INT32, KN_COL_INT64,
-    KN_COL_UINT8, KN_COL_UINT16, KN_COL_UINT32, KN_COL_UINT64,
-    KN_COL_INT128,    /* __int128, 16-byte aligned little-endian */
-    KN_COL_FLOAT, KN_COL_DOUBLE,
-    KN_COL_DECIMAL,   /* physical by width: <=4 int16, <=9 int32, <=18 int64, else __int128 */
-    KN_COL_DATE,      /* int32_t days since 1970-01-01 */
-    KN_COL_TIME,      /* int64_t microseconds since midnight */
-    KN_COL_TIMESTAMP, /* int64_t microseconds, no zone */
-    KN_COL_TIMESTAMPTZ,/* int64_t microseconds UTC */
-    KN_COL_TIMESTAMP_NS,/* int64_t nanoseconds, no zone */
-    KN_COL_VARCHAR, KN_COL_BLOB, /* 16-byte string views: use kn_vector_str() */
-    KN_COL_UUID,      /* __int128 as the engine keeps it: use kn_vector_uuid() */
-    KN_COL_STRUCT,    /* children = fields */
-    KN_COL_LIST,      /* data = KnListEntry[]; children[0] = element */
-    KN_COL_MAP,       /* data = KnListEntry[]; children[0] = STRUCT(key, value) */
-    KN_COL_NULL,      /* SQLNULL: every value NULL */
-    KN_COL_OTHER,     /* not used by knut's own SQL */
+    KN_COL_BOOL, /* uint8_t 0/1 */
+    KN_COL_INT8,
+    KN_COL_INT16,
+    KN_COL_INT32,
+    KN_COL_INT64,
+    KN_COL_UINT8,
+    KN_COL_UINT16,
+    KN_COL_UINT32,
+    KN_COL_UINT64,
+    KN_COL_INT128, /* __int128, 16-byte aligned little-endian */
+    KN_COL_FLOAT,
+    KN_COL_DOUBLE,
+    KN_COL_DECIMAL,      /* physical by width: <=4 int16, <=9 int32, <=18 int64, else __int128 */
+    KN_COL_DATE,         /* int32_t days since 1970-01-01 */
+    KN_COL_TIME,         /* int64_t microseconds since midnight */
+    KN_COL_TIMESTAMP,    /* int64_t microseconds, no zone */
+    KN_COL_TIMESTAMPTZ,  /* int64_t microseconds UTC */
+    KN_COL_TIMESTAMP_NS, /* int64_t nanoseconds, no zone */
+    KN_COL_VARCHAR,
+    KN_COL_BLOB,   /* 16-byte string views: use kn_vector_str() */
+    KN_COL_UUID,   /* __int128 as the engine keeps it: use kn_vector_uuid() */
+    KN_COL_STRUCT, /* children = fields */
+    KN_COL_LIST,   /* data = KnListEntry[]; children[0] = element */
+    KN_COL_MAP,    /* data = KnListEntry[]; children[0] = STRUCT(key, value) */
+    KN_COL_NULL,   /* SQLNULL: every value NULL */
+    KN_COL_OTHER,  /* not used by knut's own SQL */
 } KnColKind;
 
 typedef struct KnColType {
     KnColKind kind;
-    uint8_t width, scale;              /* decimal */
+    uint8_t width, scale; /* decimal */
     size_t n_children;
     const struct KnColType *children;
-    const char *const *child_names;    /* struct fields; NULL for list and map */
+    const char *const *child_names; /* struct fields; NULL for list and map */
 } KnColType;
 
 typedef struct KnListEntry {
-    uint64_t offset, length;           /* into the child vector */
+    uint64_t offset, length; /* into the child vector */
 } KnListEntry;
 
 /* A view of a column; index 0 is the batch's first row (children are indexed absolutely). */
 typedef struct KnVector {
     const KnColType *type;
     const void *data;
-    const uint64_t *validity;          /* bit set = valid; NULL = all valid */
-    uint64_t bit_offset;               /* added to a row's index for the validity bits */
-    void *handle;                      /* the engine's own vector, for children */
-    size_t first;                      /* where struct children start */
+    const uint64_t *validity; /* bit set = valid; NULL = all valid */
+    uint64_t bit_offset;      /* added to a row's index for the validity bits */
+    void *handle;             /* the engine's own vector, for children */
+    size_t first;             /* where struct children start */
 } KnVector;
 
 typedef struct KnBatch KnBatch;

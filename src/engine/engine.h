@@ -3,9 +3,10 @@
 /*
  * engine.h - the embedded analytic engine (DuckDB 1.5.5, C API): instances, sessions, SQL, streams.
  *
- * The only folder that includes duckdb.h. A KnEngine is one database instance (its own buffer pool and
- * worker threads); a KnSession is one connection and holds at most one live KnStream (a second query on
- * the same session closes the first). Results stream: nothing is materialised by this layer.
+ * The only folder that includes duckdb.h. A KnEngine is one database instance (its own buffer pool
+ * and worker threads); a KnSession is one connection and holds at most one live KnStream (a second
+ * query on the same session closes the first). Results stream: nothing is materialised by this
+ * layer.
  *
  * Threads: KnEngine is thread-safe; a session and its stream belong to one thread at a time, except
  * kn_session_interrupt(), which any thread may call. Batches are refcounted and may change threads.
@@ -22,25 +23,30 @@ typedef struct KnSession KnSession;
 typedef struct KnStream KnStream;
 
 typedef struct KnEngineOptions {
-    const char *database;   /* file, or NULL for in-memory */
+    const char *database; /* file, or NULL for in-memory */
     bool read_only;
-    int threads;            /* 0 = number of processors */
-    uint64_t memory_limit;  /* bytes for the buffer pool; 0 = 256 MiB */
-    const char *spill_dir;  /* folder for spilled data; NULL = a new folder under TMPDIR, removed at close */
-    uint64_t max_spill;     /* bytes; 0 = no limit */
+    int threads;           /* 0 = number of processors */
+    uint64_t memory_limit; /* bytes for the buffer pool; 0 = 256 MiB */
+    const char *
+        spill_dir; /* folder for spilled data; NULL = a new folder under TMPDIR, removed at close */
+    uint64_t max_spill; /* bytes; 0 = no limit */
 } KnEngineOptions;
 
-/** Opens with: no autoinstall/autoload of extensions, no persistent secrets, TimeZone UTC, insertion
- * order preserved. A database held by another process is KN_E_BUSY; checks that the library is 1.5.5. */
+/** Opens with: no autoinstall/autoload of extensions, no persistent secrets, TimeZone UTC,
+ * insertion order preserved. A database held by another process is KN_E_BUSY; checks that the
+ * library is 1.5.5. */
 KN_NODISCARD KnCode kn_engine_open(const KnEngineOptions *opts, KnEngine **ret, KnErr *err);
-KnEngine *kn_engine_close(KnEngine *eng); /* accepts NULL, returns NULL; sessions are closed before */
+KnEngine *
+kn_engine_close(KnEngine *eng); /* accepts NULL, returns NULL; sessions are closed before */
 
 KN_NODISCARD KnCode kn_session_open(KnEngine *eng, KnSession **ret, KnErr *err);
 KnSession *kn_session_close(KnSession *ses);
 void kn_session_interrupt(KnSession *ses); /* the running statement ends with KN_E_CANCELLED */
 
-/** One or more statements, run to the end. ret_changed (may be NULL): rows changed by the last one. */
-KN_NODISCARD KnCode kn_session_exec(KnSession *ses, const char *sql, int64_t *ret_changed, KnErr *err);
+/** One or more statements, run to the end. ret_changed (may be NULL): rows changed by the last one.
+ */
+KN_NODISCARD KnCode kn_session_exec(KnSession *ses, const char *sql, int64_t *ret_changed,
+                                    KnErr *err);
 /** One statement whose rows are streamed. The stream borrows the session. */
 KN_NODISCARD KnCode kn_session_query(KnSession *ses, const char *sql, KnStream **ret, KnErr *err);
 /** First row, first column; NULL or no row is KN_E_NOTFOUND. */
@@ -51,34 +57,39 @@ KN_NODISCARD KnCode kn_session_query_text(KnSession *ses, const char *sql, KnBuf
 /** Next batch (1..2048 rows) or NULL at the end. The caller owns the reference. */
 KN_NODISCARD KnCode kn_stream_next(KnStream *stream, KnBatch **ret, KnErr *err);
 size_t kn_stream_n_columns(const KnStream *stream);
-const char *kn_stream_column_name(const KnStream *stream, size_t col); /* lives as long as the stream */
+const char *kn_stream_column_name(const KnStream *stream,
+                                  size_t col); /* lives as long as the stream */
 const KnColType *kn_stream_column_type(const KnStream *stream, size_t col);
 KnStream *kn_stream_close(KnStream *stream); /* accepts NULL; early close abandons the query */
 
 /* Errors of the engine become: IO and HTTP -> KN_E_IO, conversion/invalid Parquet -> KN_E_CORRUPT,
  * parser/binder/catalog -> KN_E_INVAL, out of memory -> KN_E_NOMEM (with "raise --memory-limit"),
- * interrupt -> KN_E_CANCELLED, constraint -> KN_E_EXISTS, no space -> KN_E_IO. One line, file named. */
+ * interrupt -> KN_E_CANCELLED, constraint -> KN_E_EXISTS, no space -> KN_E_IO. One line, file
+ * named. */
 
 /* ---- SQL text ---- */
-void kn_sql_ident(KnBuf *buf, KnStr name);  /* "na""me" */
-void kn_sql_text(KnBuf *buf, KnStr value);  /* 'va''lue' */
-void kn_sql_blob(KnBuf *buf, KnStr bytes);  /* '\xAB..'::BLOB */
+void kn_sql_ident(KnBuf *buf, KnStr name); /* "na""me" */
+void kn_sql_text(KnBuf *buf, KnStr value); /* 'va''lue' */
+void kn_sql_blob(KnBuf *buf, KnStr bytes); /* '\xAB..'::BLOB */
 /** A file path as read_parquet takes it literally: quoted, with glob characters made harmless. */
 void kn_sql_path(KnBuf *buf, KnStr path);
+/** `read_parquet(['a', 'b'])` of n paths, each taken literally: rows in the order of the list. */
+void kn_parquet_scan_sql(KnBuf *buf, const char *const *paths, size_t n);
 
 /* ---- scalar functions of ours inside SQL (e.g. Iceberg's bucket transform) ---- */
 typedef struct KnScalarCall {
     const KnVector *args;
     size_t n_args;
     size_t rows;
-    void *out_data;         /* physical array of the return type (int32_t for KN_COL_INT32, ...) */
-    void *arg;              /* from registration */
+    void *out_data; /* physical array of the return type (int32_t for KN_COL_INT32, ...) */
+    void *arg;      /* from registration */
 } KnScalarCall;
 typedef struct KnScalarFn {
     const char *name;
     const char *const *arg_types; /* SQL type names */
     size_t n_args;
-    const char *return_type;      /* fixed-width type; NULL in gives NULL out without a call for that row's value */
+    const char *return_type; /* fixed-width type; NULL in gives NULL out without a call for that
+                                row's value */
     KnCode (*fn)(const KnScalarCall *call, KnErr *err);
     void *arg;
 } KnScalarFn;
@@ -87,10 +98,11 @@ KN_NODISCARD KnCode kn_engine_add_scalar(KnEngine *eng, const KnScalarFn *fn, Kn
 
 /* ---- rows of ours as a relation (how sinks hand batches to INSERT) ---- */
 typedef struct KnFeed KnFeed;
-typedef KnCode (*KnFeedNext)(void *arg, KnBatch **ret, KnErr *err); /* NULL batch = end; called under a lock */
-/** Names a relation: `SELECT * FROM kn_feed('<name>')` pulls from next() until its end. Column names and
- * types as given (SQL type names). Vectors are shared, not copied, where the engine allows it.
- * An error from next() fails the statement with that same error (code kept). */
+typedef KnCode (*KnFeedNext)(void *arg, KnBatch **ret,
+                             KnErr *err); /* NULL batch = end; called under a lock */
+/** Names a relation: `SELECT * FROM kn_feed('<name>')` pulls from next() until its end. Column
+ * names and types as given (SQL type names). Vectors are shared, not copied, where the engine
+ * allows it. An error from next() fails the statement with that same error (code kept). */
 typedef struct KnFeedOptions {
     const char *name;
     const char *const *column_names;
@@ -99,5 +111,6 @@ typedef struct KnFeedOptions {
     KnFeedNext next;
     void *arg;
 } KnFeedOptions;
-KN_NODISCARD KnCode kn_feed_open(KnEngine *eng, const KnFeedOptions *opts, KnFeed **ret, KnErr *err);
+KN_NODISCARD KnCode kn_feed_open(KnEngine *eng, const KnFeedOptions *opts, KnFeed **ret,
+                                 KnErr *err);
 KnFeed *kn_feed_close(KnFeed *feed);
