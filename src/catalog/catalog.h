@@ -4,30 +4,34 @@
  * catalog.h - from a locator (flags or configuration keys) to an open catalog and a table.
  *
  * Exactly one place is named: `--warehouse` (a catalog with the JDBC schema in SQLite), `--root` or
- * `--metadata` (a bare table, read-only, no catalog). Each kind is a folder here and a row in open.c.
+ * `--metadata` (a bare table, read-only, no catalog). Each kind is a folder here and a row in
+ * open.c.
  */
 #include "base/option.h"
 #include "iceberg/table.h"
 
 typedef struct KnLocator {
-    const char *warehouse;  /* folder or file: URI of the data root */
-    const char *db;         /* SQLite file; NULL = WAREHOUSE/catalog.db */
-    const char *catalog;    /* catalog_name in the store; NULL = "knut" */
-    const char *root;       /* a bare table's location */
-    const char *metadata;   /* one metadata document */
-    const char *table;      /* "ns.name"; required with warehouse, unless a command lists */
-    KnOptList allow_paths;  /* --allow-path: further folders from which data may be read */
+    const char *warehouse; /* folder or file: URI of the data root */
+    const char *db;        /* SQLite file; NULL = WAREHOUSE/catalog.db */
+    const char *catalog;   /* catalog_name in the store; NULL = "knut" */
+    const char *root;      /* a bare table's location */
+    const char *metadata;  /* one metadata document */
+    const char *table;     /* "ns.name"; required with warehouse, unless a command lists */
+    KnOptList allow_paths; /* --allow-path: further folders from which data may be read */
 } KnLocator;
 
 /** Option rows for KnLocator, offsets from its start. */
 extern const KnOptGroup kn_locator_options;
 
-/** KN_E_INVAL names the flags when none or several places are given. create_db: make the store (and the
- * warehouse folder) when absent; else KN_E_NOTFOUND. */
-KN_NODISCARD KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err);
+/** KN_E_INVAL names the flags when none or several places are given. create_db: make the store (and
+ * the warehouse folder) when absent; else KN_E_NOTFOUND. */
+KN_NODISCARD KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret,
+                                    KnErr *err);
 /** Open the catalog and load its table (loc->table). Close the table before the catalog. */
-KN_NODISCARD KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, KnTable **ret_tbl, KnErr *err);
+KN_NODISCARD KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, KnTable **ret_tbl,
+                                    KnErr *err);
 
 /* The implementations (jdbc/, root/). io is owned by the catalog. */
-KN_NODISCARD KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err);
+KN_NODISCARD KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret,
+                                         KnErr *err);
 KN_NODISCARD KnCode kn_catalog_root_open(const KnLocator *loc, KnCatalog **ret, KnErr *err);
