@@ -90,6 +90,11 @@ duckdb_data_chunk kn_batch_chunk(const KnBatch *batch, size_t *ret_first)
     return batch->chunk->chunk;
 }
 
+KnResultTypes *kn_batch_types(const KnBatch *batch)
+{
+    return batch->chunk->types;
+}
+
 const KnColType *kn_batch_column_type(const KnBatch *batch, size_t col)
 {
     assert(col < batch->n_columns);

@@ -73,7 +73,8 @@ void kn_sql_text(KnBuf *buf, KnStr value); /* 'va''lue' */
 void kn_sql_blob(KnBuf *buf, KnStr bytes); /* '\xAB..'::BLOB */
 /** A file path as read_parquet takes it literally: quoted, with glob characters made harmless. */
 void kn_sql_path(KnBuf *buf, KnStr path);
-/** `read_parquet(['a', 'b'])` of n paths, each taken literally: rows in the order of the list. */
+/** The table expression read_parquet(...) of n paths, each taken literally, folder names like `k=v`
+ * adding no columns: rows in file order, files in the order of the list. */
 void kn_parquet_scan_sql(KnBuf *buf, const char *const *paths, size_t n);
 
 /* ---- scalar functions of ours inside SQL (e.g. Iceberg's bucket transform) ---- */

@@ -60,6 +60,8 @@ size_t kn_col_type_size(const KnColType *type);
 /** Takes the chunk. One reference to a batch of all its rows. */
 KnBatch *kn_batch_new(duckdb_data_chunk chunk, KnResultTypes *types);
 duckdb_data_chunk kn_batch_chunk(const KnBatch *batch, size_t *ret_first);
+/** Borrowed. */
+KnResultTypes *kn_batch_types(const KnBatch *batch);
 const KnColType *kn_batch_column_type(const KnBatch *batch, size_t col);
 /** A view of the engine's own vector from row first on. */
 KnVector kn_vector_view(const KnColType *type, duckdb_vector vec, size_t first);
@@ -73,8 +75,6 @@ const char *kn_engine_error_pack(const KnErr *err, KnCode code, char out[640]);
 /** The engine's type of an SQL type name; the caller destroys it. */
 KN_NODISCARD KnCode kn_engine_type_parse(KnEngine *eng, const char *name, duckdb_logical_type *ret,
                                          KnErr *err);
-/** Removes a feed from its engine's list; for kn_feed_close(). */
-KN_NODISCARD KnCode kn_feed_register(KnEngine *eng, KnErr *err);
 
 /** Ours, small and fixed: aborts when memory is out. */
 static inline void *kn_engine_zalloc(size_t size)

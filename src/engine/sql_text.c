@@ -78,5 +78,5 @@ void kn_parquet_scan_sql(KnBuf *buf, const char *const *paths, size_t n)
             kn_buf_text(buf, ", ");
         kn_sql_path(buf, kn_str(paths[i]));
     }
-    kn_buf_text(buf, "])");
+    kn_buf_text(buf, "], hive_partitioning = false)");
 }
