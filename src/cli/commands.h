@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* commands.h - every command, one per file. */
+#include "cli/command.h"
+
+extern const KnCommand kn_cmd_demo;
+extern const KnCommand kn_cmd_table_list;
+extern const KnCommand kn_cmd_table_create;
+extern const KnCommand kn_cmd_table_append;
+extern const KnCommand kn_cmd_table_delete;
+extern const KnCommand kn_cmd_table_overwrite;
+extern const KnCommand kn_cmd_table_scan;
+extern const KnCommand kn_cmd_table_changes;
+extern const KnCommand kn_cmd_table_show;
+extern const KnCommand kn_cmd_table_history;
+extern const KnCommand kn_cmd_table_files;
+extern const KnCommand kn_cmd_cdc_run;
+extern const KnCommand kn_cmd_cdc_status;
+extern const KnCommand kn_cmd_cdc_check;
+extern const KnCommand kn_cmd_cdc_reload;
+extern const KnCommand kn_cmd_help;
+extern const KnCommand kn_cmd_version;
