@@ -83,7 +83,7 @@ KnArena *kn_arena_free(KnArena *arena)
 
 static Block *block_new(size_t cap)
 {
-    if (cap > SIZE_MAX - sizeof(Block))
+    if (cap > PTRDIFF_MAX - sizeof(Block)) /* no object can be larger */
         return NULL;
     Block *b = malloc(sizeof(Block) + cap);
     if (!b)
