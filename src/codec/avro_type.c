@@ -311,18 +311,16 @@ KnCode kn_avro_type_parse(KnArena *arena, KnStr json, const KnAvroType **ret, Kn
     if (json.len > SCHEMA_TEXT_MAX)
         return kn_err_set(err, KN_E_CORRUPT, "Avro schema: %zu bytes of text, more than %zu",
                           json.len, SCHEMA_TEXT_MAX);
+    for (size_t i = 0; i < N_PRIMITIVES; ++i) {
+        if (kn_str_eq(json, kn_str(primitives[i].name))) { /* a bare word, as some writers put it */
+            *ret = &primitives[i].type;
+            return KN_OK;
+        }
+    }
     KN_JSON_AUTO doc = NULL;
     KnErr cause = {0};
-    if (kn_json_parse(json.ptr, json.len, &doc, &cause) != KN_OK) {
-        KnStr name = KN_STR_LIT("");
-        for (size_t i = 0; i < N_PRIMITIVES; ++i) /* a bare word, as some writers put it */
-            if (kn_str_eq(json, kn_str(primitives[i].name)))
-                name = json;
-        if (name.len == 0)
-            return kn_err_set(err, KN_E_CORRUPT, "Avro schema: %.300s", cause.msg);
-        *ret = find_primitive(kn_arena_strndup(arena, name.ptr, name.len));
-        return KN_OK;
-    }
+    if (kn_json_parse(json.ptr, json.len, &doc, &cause) != KN_OK)
+        return kn_err_set(err, KN_E_CORRUPT, "Avro schema: %.300s", cause.msg);
     KN_MAP_AUTO names = kn_map_new();
     Parser p = {.arena = arena, .names = names};
     return parse(&p, doc, (Place){.space = ""}, ret, err);
