@@ -6,6 +6,7 @@
  * The message is written once, where the failure is first seen; callers add context with
  * kn_err_wrap(). All of it works with err == NULL and allocates nothing.
  */
+#include <assert.h>
 #include <stdarg.h>
 
 #include "knut/err.h"
@@ -26,7 +27,15 @@ KnCode kn_err_set_at(KnErr *err, const char *file, int line, KnCode code, const 
 KnCode kn_err_wrap(KnErr *err, KnCode code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-#define kn_err_set(err, code, ...) kn_err_set_at((err), __FILE__, __LINE__, (code), __VA_ARGS__)
+/* Whoever sets an error returns a failure: said here, where compilers and analysers can see it. */
+static inline KnCode kn_code_failed_(KnCode code)
+{
+    assert(code != KN_OK);
+    return code;
+}
+
+#define kn_err_set(err, code, ...)                                                                 \
+    kn_code_failed_(kn_err_set_at((err), __FILE__, __LINE__, (code), __VA_ARGS__))
 
 /* Hand a failure to the caller unchanged. The only macro in the tree that returns. */
 #define KN_TRY(expr)                                                                               \
