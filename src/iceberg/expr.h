@@ -38,16 +38,25 @@ typedef struct KnExpr {
     const struct KnExpr *const *children; /* AND, OR, NOT */
     const char *name;                     /* predicates: the dotted name as given */
     const KnField *field;                 /* bound */
+    size_t n_path;                        /* from the top-level column down to field */
+    const KnField *const *path;
     size_t n_literals;
     const KnValue *literals; /* bound: in the field's type */
 } KnExpr;
 
-/** Parse and bind to schema. Literals out of the type's range make the predicate TRUE or FALSE as
- * logic asks. */
+/** Parse and bind to schema. NOT is pushed down to the predicates: no NOT is left in the tree, so
+ * that a predicate which can never be TRUE may stand as FALSE. Literals out of the type's range
+ * make the predicate TRUE or FALSE as logic asks. */
 KN_NODISCARD KnCode kn_expr_parse(KnArena *arena, KnStr text, const KnSchema *schema,
                                   const KnExpr **ret, KnErr *err);
 /** SQL with SQL's three-valued logic over columns named as in the schema. */
 KN_NODISCARD KnCode kn_expr_sql(KnBuf *buf, const KnExpr *expr, KnErr *err);
+/** The same over other names: column_fn writes the SQL of a top-level column. */
+typedef void (*KnExprColumnFn)(void *arg, KnBuf *buf, const KnField *column);
+KN_NODISCARD KnCode kn_expr_sql_with(KnBuf *buf, const KnExpr *expr, KnExprColumnFn column_fn,
+                                     void *arg, KnErr *err);
+/** Calls fn for the top-level column of every predicate (columns may repeat). */
+void kn_expr_columns(const KnExpr *expr, void (*fn)(void *arg, const KnField *column), void *arg);
 
 /* Pruning. "may" = false only when no row can match (never a false negative; NULLs, NaN, absent or
  * truncated bounds, dropped or promoted columns handled). */
