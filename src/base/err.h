@@ -44,3 +44,10 @@ static inline KnCode kn_code_failed_(KnCode code)
         if (kn_try_code_ != KN_OK)                                                                 \
             return kn_try_code_;                                                                   \
     } while (0)
+
+/* Drop a failure on purpose: the line above says why it does not matter. */
+#define KN_IGNORE(expr)                                                                            \
+    do {                                                                                           \
+        KnCode kn_ignored_ = (expr);                                                               \
+        (void)kn_ignored_;                                                                         \
+    } while (0)
