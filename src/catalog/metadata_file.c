@@ -114,6 +114,6 @@ void kn_metadata_file_expire(KnFileIO *io, const KnMetadata *before, const KnMet
     for (size_t i = 0; i < before->n_metadata_log; i++) {
         const char *file = before->metadata_log[i].metadata_file;
         if (!log_has(after, file))
-            (void)kn_io_remove(io, kn_str(file), NULL);
+            KN_IGNORE(kn_io_remove(io, kn_str(file), NULL));
     }
 }

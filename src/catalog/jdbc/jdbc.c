@@ -118,7 +118,7 @@ static KnCode jdbc_create(KnCatalog *base, const KnTableIdent *ident, const KnCr
     if (rc == KN_OK)
         rc = cat->store->ops->insert(cat->store, ns, ident->name, file, err);
     if (rc != KN_OK) {
-        (void)kn_io_remove(cat->io, kn_str(file), NULL);
+        KN_IGNORE(kn_io_remove(cat->io, kn_str(file), NULL));
         return rc;
     }
     *ret = kn_table_new(base, ident, cat->io, kn_metadata_ref(md), file);
@@ -161,7 +161,7 @@ static KnCode try_commit(const Attempt *at, bool *ret_raced, KnErr *err)
     }
     *ret_raced = rc == KN_E_CONFLICT;
     if (rc != KN_E_UNKNOWN)
-        (void)kn_io_remove(cat->io, kn_str(to), NULL);
+        KN_IGNORE(kn_io_remove(cat->io, kn_str(to), NULL));
     return rc;
 }
 
