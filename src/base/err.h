@@ -11,7 +11,12 @@
 
 #include "knut/err.h"
 
+/* First in a declaration. A result is dropped on purpose with (void), which gcc honours only so. */
+#ifdef __clang__
 #define KN_NODISCARD __attribute__((warn_unused_result))
+#else
+#define KN_NODISCARD [[nodiscard]]
+#endif
 
 /** True when the same call may succeed later with nothing changed (io, conflict, busy). */
 bool kn_code_retriable(KnCode code);
