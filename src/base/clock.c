@@ -134,7 +134,7 @@ static int64_t zone_ms(Scan *scan)
     int hours = digits(scan, 2, 0, 18);
     expect(scan, ':');
     int minutes = digits(scan, 2, 0, 59);
-    return sign * (hours * 60 + minutes) * INT64_C(60000);
+    return INT64_C(60000) * sign * (hours * INT64_C(60) + minutes);
 }
 
 static int month_days(int year, int month)
@@ -161,10 +161,10 @@ static int64_t time_ms(Scan *scan)
     int hours = digits(scan, 2, 0, 23);
     expect(scan, ':');
     int minutes = digits(scan, 2, 0, 59);
-    int64_t ms = (hours * 60 + minutes) * INT64_C(60000);
+    int64_t ms = (hours * INT64_C(60) + minutes) * 60000;
     if (scan->ok && *scan->at == ':') {
         expect(scan, ':');
-        ms += digits(scan, 2, 0, 59) * 1000;
+        ms += INT64_C(1000) * digits(scan, 2, 0, 59);
         if (scan->ok && *scan->at == '.')
             ms += fraction_ms(scan);
     }
@@ -173,6 +173,7 @@ static int64_t time_ms(Scan *scan)
 
 KnCode kn_clock_parse_ms(const char *text, int64_t *ret_ms, KnErr *err)
 {
+    assert(text);
     if (kn_str_to_i64(kn_str(text), ret_ms))
         return KN_OK;
     Scan scan = {text, true};

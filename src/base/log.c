@@ -2,10 +2,10 @@
 /*
  * log.c - one event, one line, one write(2) to stderr.
  *
- * Level and format are atomics, so that asking costs a load. The debug areas change rarely (start,
- * tests) and sit behind a read-write lock, taken only when some area is wanted at all. A line is
- * built in a buffer of its own thread; values beyond 8 KiB are cut, so that a line always fits.
- * Lines shorter than PIPE_BUF do not mix with those of other processes.
+ * Level and format are atomics, so that asking costs a load. The debug areas change rarely
+ * (start, tests) and sit behind a read-write lock, taken only when some area is wanted at all. A
+ * line is built in a buffer of its own thread; values beyond 8 KiB are cut, so that a line always
+ * fits. Lines shorter than PIPE_BUF do not mix with those of other processes.
  */
 #include "base/log.h"
 
@@ -28,7 +28,7 @@ static _Atomic int log_level = KN_LOG_INFO;
 static _Atomic int log_format = KN_LOG_TEXT;
 static atomic_bool any_area;
 static pthread_rwlock_t areas_lock = PTHREAD_RWLOCK_INITIALIZER;
-static char areas[MAX_AREAS]; /* ",cdc,scan," */
+static char wanted_areas[MAX_AREAS]; /* ",cdc,scan," */
 
 void kn_log_set(KnLogLevel level, KnLogFormat format)
 {
@@ -36,17 +36,17 @@ void kn_log_set(KnLogLevel level, KnLogFormat format)
     atomic_store(&log_format, (int)format);
 }
 
-void kn_log_set_debug(const char *names)
+void kn_log_set_debug(const char *areas)
 {
-    size_t len = names ? strlen(names) : 0;
+    size_t len = areas ? strlen(areas) : 0;
     if (len > MAX_AREAS - 3)
         len = MAX_AREAS - 3;
     (void)pthread_rwlock_wrlock(&areas_lock);
-    memset(areas, 0, sizeof(areas));
-    areas[0] = ',';
+    memset(wanted_areas, 0, sizeof(wanted_areas));
+    wanted_areas[0] = ',';
     if (len)
-        memcpy(areas + 1, names, len);
-    areas[len + 1] = ',';
+        memcpy(wanted_areas + 1, areas, len);
+    wanted_areas[len + 1] = ',';
     (void)pthread_rwlock_unlock(&areas_lock);
     atomic_store(&any_area, len > 0);
 }
@@ -54,7 +54,7 @@ void kn_log_set_debug(const char *names)
 /* The caller holds the lock. */
 static bool area_listed(KnStr area)
 {
-    for (const char *p = areas + 1; *p; p += strcspn(p, ",") + 1) {
+    for (const char *p = wanted_areas + 1; *p; p += strcspn(p, ",") + 1) {
         KnStr one = {p, strcspn(p, ",")};
         if (kn_str_eq(one, area) || kn_str_eq(one, KN_STR_LIT("all")))
             return true;

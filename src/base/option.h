@@ -36,12 +36,12 @@ typedef struct KnOptList {
 typedef struct KnOption {
     const char *name; /* without the dashes */
     KnOptType type;
+    char letter;       /* `-c VALUE` means the same; 0 = no short form */
     size_t offset;     /* offsetof(struct, field) */
     const char *value; /* placeholder in help: "DIR"; for CHOICE the choices */
     const char *dflt;  /* text of the default, parsed like a given value; NULL = zero/absent */
     const char *doc;   /* one line, a sentence without the final stop */
     int64_t min, max;  /* KN_OPT_INT only; both 0 = no bound */
-    char letter;       /* `-c VALUE` means the same; 0 = no short form */
 } KnOption;
 
 typedef struct KnOptGroup {

@@ -20,7 +20,14 @@
 #include "base/clock.h"
 #include "base/progress_internal.h"
 
-enum { BAR_WIDTH = 20, DELAY_US = 300000, TERMINAL_US = 100000, LINE_US = 5000000, MAX_TEXT = 512 };
+enum {
+    BAR_WIDTH = 20,
+    DELAY_US = 300000,
+    TERMINAL_US = 100000,
+    LINE_US = 5000000,
+    MAX_TEXT = 512,
+    MAX_LINE = 1024
+};
 
 struct KnProgress {
     char *label;
@@ -168,7 +175,7 @@ static void draw(KnProgress *progress, int64_t now)
         .bar_width = progress->terminal ? BAR_WIDTH : 0,
     };
     KN_BUF_AUTO line, text;
-    kn_buf_init(&line, 2 * MAX_TEXT);
+    kn_buf_init(&line, MAX_LINE);
     kn_buf_init(&text, MAX_TEXT);
     kn_progress_render(&view, &text);
     if (progress->terminal) {
