@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot_manifests.c - the manifests of a new snapshot out of those of its parent.
+ *
+ * Manifests are kept as they are unless they hold a file that goes: those are written anew, with
+ * the file as DELETED and the others as EXISTING, numbers explicit. Added files come in a manifest
+ * of their own. When a snapshot would have more than commit.manifest.min-count-to-merge manifests
+ * of data of one spec, the old ones are merged up to commit.manifest.target-size-bytes each.
+ * Manifests without a live file are dropped, except those this snapshot has made.
+ *
+ * A removed file is looked for only in manifests whose spec and sequence numbers allow it. One that
+ * is nowhere means that somebody else removed it: KN_E_CONFLICT.
+ */
+#include <inttypes.h>
+
+#include "base/map.h"
+#include "base/random.h"
+#include "iceberg/write_internal.h"
+
+typedef KN_VEC(KnManifestFile) FileVec;
+
+typedef struct Build {
+    KnWriter *w;
+    const KnSnapshotDraft *draft;
+    int64_t snapshot_id;
+    KnMap *removed; /* key -> entry: files that go, data and deletes */
+    size_t n_found;
+    int64_t n_made; /* for names */
+    FileVec created, kept;
+    int64_t n_replaced;
+} Build;
+
+/* ---- one manifest being written anew ---- */
+
+typedef struct Rewrite {
+    Build *build;
+    KnEntryVec entries;
+    size_t n_removed;
+    bool probe; /* only count */
+} Rewrite;
+
+static KnStr removed_key(KnBuf *buf, const KnManifestEntry *entry)
+{
+    kn_buf_reset(buf);
+    kn_buf_printf(buf, "%" PRId64 ":%" PRId64 ":%s", entry->sequence_number,
+                  entry->file.content_offset, entry->file.path);
+    return (KnStr){buf->data, buf->len};
+}
+
+static KnCode rewrite_entry(void *arg, const KnManifestEntry *entry, KnErr *err)
+{
+    (void)err;
+    Rewrite *rewrite = arg;
+    Build *build = rewrite->build;
+    KN_BUF_AUTO key;
+    kn_buf_init(&key, (size_t)1 << 20);
+    bool goes = build->removed && kn_map_find(build->removed, removed_key(&key, entry));
+    rewrite->n_removed += goes;
+    if (rewrite->probe)
+        return KN_OK;
+    KnManifestEntry *copy = kn_manifest_entry_copy(build->w->arena, entry);
+    copy->status = goes ? KN_ENTRY_DELETED : KN_ENTRY_EXISTING;
+    if (goes)
+        copy->snapshot_id = build->snapshot_id;
+    *kn_vec_push(&rewrite->entries) = copy;
+    return KN_OK;
+}
+
+static KnCode read_manifest(Rewrite *rewrite, const KnManifestFile *file, KnErr *err)
+{
+    const KnTable *tbl = rewrite->build->w->tbl;
+    if (file->key_metadata.len > 0)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "table %s: manifest '%.300s' is encrypted",
+                          tbl->name, file->path);
+    KnManifestVisit visit = {
+        .opts = {.with_metrics = !rewrite->probe}, .fn = rewrite_entry, .arg = rewrite};
+    return kn_manifest_read(tbl->io, tbl->md, file, &visit, err);
+}
+
+static KnCode write_manifest(Build *build, const KnManifestEntry *const *entries, size_t n,
+                             const KnManifestFile *like, KnErr *err)
+{
+    KnWriter *w = build->w;
+    const KnMetadata *md = w->tbl->md;
+    int32_t spec_id = like ? like->spec_id : w->spec->spec_id;
+    const KnPartitionSpec *spec = kn_metadata_find_spec(md, spec_id);
+    if (!spec)
+        return kn_err_set(err, KN_E_CONFLICT, "table %s: partition spec %d is gone", w->tbl->name,
+                          spec_id);
+    const KnType *type = NULL;
+    KN_TRY(kn_partition_type(w->arena, spec, kn_metadata_schema(md), &type, err));
+    char attempt[37];
+    const char *name = kn_arena_printf(w->arena, "%s-m%" PRId64 ".avro", kn_random_uuid4(attempt),
+                                       build->n_made++);
+    KnManifestWrite write = {
+        .format_version = md->format_version,
+        .schema = kn_metadata_schema(md),
+        .spec = spec,
+        .partition_type = type,
+        .deletes = like && like->deletes,
+        .snapshot_id = build->snapshot_id,
+        .entries = entries,
+        .n_entries = n,
+        .path = kn_writer_meta_path(w, name),
+        .codec = kn_metadata_property(md, "write.avro.compression-codec", NULL),
+    };
+    return kn_manifest_write(w->tbl->io, w->arena, &write, kn_vec_push(&build->created), err);
+}
+
+/* ---- keeping and filtering ---- */
+
+static bool is_dead(const KnManifestFile *file)
+{
+    return file->added_files == 0 && file->existing_files == 0;
+}
+
+/* Can a file that goes be in this manifest? */
+static bool may_hold(const KnManifestFile *file, const KnManifestEntry *entry)
+{
+    bool is_delete = entry->file.content != KN_CONTENT_DATA;
+    return file->deletes == is_delete && file->spec_id == entry->file.spec_id &&
+           file->min_sequence_number <= entry->sequence_number &&
+           file->sequence_number >= entry->sequence_number;
+}
+
+static bool may_hold_any(const Build *build, const KnManifestFile *file)
+{
+    const KnSnapshotDraft *draft = build->draft;
+    for (size_t i = 0; i < draft->n_removed; i++) {
+        if (may_hold(file, draft->removed[i]))
+            return true;
+    }
+    for (size_t i = 0; i < draft->n_removed_deletes; i++) {
+        if (may_hold(file, draft->removed_deletes[i]))
+            return true;
+    }
+    return false;
+}
+
+static KnCode filter_manifest(Build *build, const KnManifestFile *file, KnErr *err)
+{
+    Rewrite probe = {.build = build, .probe = true};
+    if (may_hold_any(build, file))
+        KN_TRY(read_manifest(&probe, file, err));
+    if (probe.n_removed == 0) {
+        *kn_vec_push(&build->kept) = *file;
+        return KN_OK;
+    }
+    Rewrite rewrite = {.build = build};
+    KnCode rc = read_manifest(&rewrite, file, err);
+    if (rc == KN_OK)
+        rc = write_manifest(build, rewrite.entries.items, rewrite.entries.len, file, err);
+    build->n_found += rewrite.n_removed;
+    build->n_replaced++;
+    kn_vec_done(&rewrite.entries);
+    return rc;
+}
+
+static KnCode check_found(const Build *build, KnErr *err)
+{
+    size_t want = build->draft->n_removed + build->draft->n_removed_deletes;
+    if (build->n_found >= want)
+        return KN_OK;
+    return kn_err_set(err, KN_E_CONFLICT,
+                      "table %s: %zu of the %zu files to remove are not in the table any more: "
+                      "another writer removed them",
+                      build->w->tbl->name, want - build->n_found, want);
+}
+
+static void note_removed(Build *build)
+{
+    const KnSnapshotDraft *draft = build->draft;
+    KN_BUF_AUTO key;
+    kn_buf_init(&key, (size_t)1 << 20);
+    build->removed = kn_map_new();
+    for (size_t i = 0; i < draft->n_removed; i++)
+        *kn_map_get_or_add(build->removed, removed_key(&key, draft->removed[i]), NULL) = build;
+    for (size_t i = 0; i < draft->n_removed_deletes; i++)
+        *kn_map_get_or_add(build->removed, removed_key(&key, draft->removed_deletes[i]), NULL) =
+            build;
+}
+
+/* ---- merging ---- */
+
+static size_t count_mergeable(const FileVec *files, int32_t spec_id)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < files->len; i++)
+        n += !files->items[i].deletes && files->items[i].spec_id == spec_id;
+    return n;
+}
+
+/* Takes kept manifests of the spec into one, until it is full; false = fewer than two were left. */
+static KnCode merge_bin(Build *build, FileVec *rest, int64_t target, size_t *at, KnErr *err)
+{
+    int32_t spec_id = build->w->spec->spec_id;
+    Rewrite rewrite = {.build = build};
+    const KnManifestFile *like = NULL;
+    int64_t size = 0;
+    size_t n = 0;
+    KnCode rc = KN_OK;
+    for (; rc == KN_OK && *at < build->kept.len; ++*at) {
+        const KnManifestFile *file = &build->kept.items[*at];
+        bool mergeable = !file->deletes && file->spec_id == spec_id && file->length < target;
+        if (!mergeable) {
+            *kn_vec_push(rest) = *file;
+            continue;
+        }
+        if (n > 0 && size + file->length > target)
+            break;
+        like = file;
+        size += file->length;
+        n++;
+        rc = read_manifest(&rewrite, file, err);
+    }
+    if (rc == KN_OK && n == 1)
+        *kn_vec_push(rest) = *like;
+    else if (rc == KN_OK && n > 1)
+        rc = write_manifest(build, rewrite.entries.items, rewrite.entries.len, like, err);
+    build->n_replaced += n > 1 ? (int64_t)n : 0;
+    kn_vec_done(&rewrite.entries);
+    return rc;
+}
+
+static KnCode merge(Build *build, KnErr *err)
+{
+    const KnMetadata *md = build->w->tbl->md;
+    const char *enabled = kn_metadata_property(md, "commit.manifest-merge.enabled", "true");
+    int64_t min = kn_write_property_i64(md, "commit.manifest.min-count-to-merge", 100);
+    int64_t target =
+        kn_write_property_i64(md, "commit.manifest.target-size-bytes", INT64_C(8) << 20);
+    size_t n = count_mergeable(&build->kept, build->w->spec->spec_id);
+    if (strcasecmp(enabled, "true") != 0 || (int64_t)n + 1 <= min)
+        return KN_OK;
+    KnMap *removed = build->removed;
+    build->removed = NULL; /* what was to go is gone from the kept ones */
+    FileVec rest = {0};
+    size_t at = 0;
+    KnCode rc = KN_OK;
+    while (rc == KN_OK && at < build->kept.len)
+        rc = merge_bin(build, &rest, target, &at, err);
+    build->removed = removed;
+    kn_vec_done(&build->kept);
+    build->kept = rest;
+    return rc;
+}
+
+/* ---- all ---- */
+
+static KnCode build_all(Build *build, const KnSnapshot *parent, KnErr *err)
+{
+    KnWriter *w = build->w;
+    KnManifestFile *files = NULL;
+    size_t n = 0;
+    if (parent)
+        KN_TRY(kn_manifest_list_read(w->tbl->io, w->arena, w->tbl->md, parent, &files, &n, err));
+    if (build->draft->n_added > 0)
+        KN_TRY(write_manifest(build, build->draft->added, build->draft->n_added, NULL, err));
+    for (size_t i = 0; i < n; i++) {
+        if (!is_dead(&files[i]))
+            KN_TRY(filter_manifest(build, &files[i], err));
+    }
+    KN_TRY(check_found(build, err));
+    return merge(build, err);
+}
+
+KnCode kn_snapshot_manifests(KnWriter *w, const KnSnapshotDraft *draft, const KnSnapshot *parent,
+                             int64_t snapshot_id, KnManifestSet *ret, KnErr *err)
+{
+    Build build = {.w = w, .draft = draft, .snapshot_id = snapshot_id};
+    note_removed(&build);
+    KnCode rc = build_all(&build, parent, err);
+    if (rc == KN_OK) {
+        size_t n = build.created.len + build.kept.len;
+        ret->files = kn_arena_alloc(w->arena, (n + 1) * sizeof(*ret->files));
+        for (size_t i = 0; i < build.created.len; i++)
+            ret->files[i] = build.created.items[i];
+        for (size_t i = 0; i < build.kept.len; i++)
+            ret->files[build.created.len + i] = build.kept.items[i];
+        ret->n = n;
+        ret->n_created = (int64_t)build.created.len;
+        ret->n_kept = (int64_t)build.kept.len;
+        ret->n_replaced = build.n_replaced;
+    }
+    kn_map_free(build.removed);
+    kn_vec_done(&build.created);
+    kn_vec_done(&build.kept);
+    return rc;
+}

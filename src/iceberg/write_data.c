@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * write_data.c - rows to Parquet files, one partition after another.
+ *
+ * Without partitions (and without a sort order) rows stream straight into COPY. With partitions
+ * they are first kept in a temporary table (spilled by the engine as needed) that is sorted by the
+ * partition tuple; then each partition is one COPY of one range of that table. So a file holds one
+ * partition, memory does not grow with their number, and names follow the rule
+ * `<data folder>/<partition path>/NNNNN-<uuid>-M.parquet`: N counts the COPY commands of the
+ * operation, M the files of one. The uuid makes names new, whoever else writes there.
+ */
+#include <inttypes.h>
+
+#include "base/path.h"
+#include "base/random.h"
+#include "engine/parquet.h"
+#include "iceberg/row_sql.h"
+#include "iceberg/write_internal.h"
+
+/* One partition of the rows at hand. */
+typedef struct Part {
+    const KnValue *values;
+    const char *where; /* of the kept rows */
+} Part;
+
+typedef KN_VEC(Part) PartVec;
+
+typedef struct Data {
+    KnWriter *w;
+    bool lineage;
+    const char *source; /* a relation with columns c0, ... (and lineage): table name or (SELECT) */
+    const char *order;  /* " ORDER BY ..." or "" */
+} Data;
+
+/* ---- expressions ---- */
+
+/* The SQL of a column at any depth of structs; false = id is not there. */
+static bool path_sql(KnBuf *buf, const KnType *type, int32_t id, const char *prefix,
+                     const KnField **ret)
+{
+    for (size_t i = 0; i < type->n_fields; i++) {
+        const KnField *field = &type->fields[i];
+        KN_BUF_AUTO path;
+        kn_buf_init(&path, (size_t)1 << 20);
+        if (prefix) {
+            kn_buf_printf(&path, "struct_extract(%s, ", prefix);
+            kn_sql_text(&path, kn_str(field->name));
+            kn_buf_char(&path, ')');
+        } else {
+            kn_buf_printf(&path, "c%zu", i);
+        }
+        if (field->id == id) {
+            kn_buf_append(buf, path.data, path.len);
+            *ret = field;
+            return true;
+        }
+        if (field->type->kind == KN_TYPE_STRUCT && path_sql(buf, field->type, id, path.data, ret))
+            return true;
+    }
+    return false;
+}
+
+static KnCode transform_sql(const KnWriter *w, KnBuf *buf, int32_t source_id, const KnTransform *t,
+                            KnErr *err)
+{
+    KN_BUF_AUTO path;
+    kn_buf_init(&path, (size_t)1 << 20);
+    const KnField *source = NULL;
+    if (!path_sql(&path, &w->schema->root, source_id, NULL, &source))
+        return kn_err_set(err, KN_E_UNSUPPORTED,
+                          "table %s: a partition or sort field's source column (id %d) is not in "
+                          "the schema",
+                          w->tbl->name, source_id);
+    return kn_transform_sql(buf, t, source->type, (KnStr){path.data, path.len}, err);
+}
+
+/* p0, p1, ... of the partition spec; void fields and dropped sources are NULL. */
+static KnCode partition_columns(const KnWriter *w, KnBuf *buf, KnErr *err)
+{
+    for (size_t i = 0; i < w->spec->n_fields; i++) {
+        const KnPartitionField *field = &w->spec->fields[i];
+        kn_buf_text(buf, ", ");
+        if (field->transform.kind == KN_TRANSFORM_VOID) {
+            kn_buf_text(buf, "CAST(NULL AS ");
+            KN_TRY(kn_type_sql(buf, w->partition_type->fields[i].type, err));
+            kn_buf_char(buf, ')');
+        } else if (field->transform.kind == KN_TRANSFORM_UNKNOWN) {
+            return kn_err_set(err, KN_E_UNSUPPORTED,
+                              "table %s: partition transform %s is not known: rows cannot be "
+                              "written",
+                              w->tbl->name, field->transform.text);
+        } else {
+            KN_TRY(transform_sql(w, buf, field->source_id, &field->transform, err));
+        }
+        kn_buf_printf(buf, " AS p%zu", i);
+    }
+    return KN_OK;
+}
+
+static KnCode order_sql(const KnWriter *w, const char **ret, KnErr *err)
+{
+    *ret = "";
+    if (!w->sort_order)
+        return KN_OK;
+    KN_BUF_AUTO buf;
+    kn_buf_init(&buf, (size_t)1 << 20);
+    for (size_t i = 0; i < w->sort_order->n_fields; i++) {
+        const KnSortField *field = &w->sort_order->fields[i];
+        kn_buf_text(&buf, i > 0 ? ", " : " ORDER BY ");
+        KN_TRY(transform_sql(w, &buf, field->source_id, &field->transform, err));
+        kn_buf_text(&buf, field->descending ? " DESC" : " ASC");
+        kn_buf_text(&buf, field->nulls_last ? " NULLS LAST" : " NULLS FIRST");
+    }
+    KN_TRY(kn_buf_check(&buf, err));
+    *ret = kn_arena_strndup(w->arena, buf.data ? buf.data : "", buf.len);
+    return KN_OK;
+}
+
+/* Columns under the names that files have. */
+static KnCode file_columns(const Data *data, KnBuf *buf, KnErr *err)
+{
+    const KnType *root = &data->w->schema->root;
+    for (size_t i = 0; i < root->n_fields; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (kn_str_eq_nocase(kn_str(root->fields[i].name), kn_str(root->fields[j].name)))
+                return kn_err_set(err, KN_E_UNSUPPORTED,
+                                  "table %s: columns %s and %s differ in case only: such a table "
+                                  "cannot be written",
+                                  data->w->tbl->name, root->fields[j].name, root->fields[i].name);
+        }
+        kn_buf_printf(buf, "%sc%zu AS ", i > 0 ? ", " : "", i);
+        kn_sql_ident(buf, kn_str(root->fields[i].name));
+    }
+    if (data->lineage)
+        kn_buf_text(buf, ", _row_id, _last_updated_sequence_number");
+    return KN_OK;
+}
+
+/* ---- files ---- */
+
+static const char *data_folder(const KnWriter *w, const Part *part, KnErr *err)
+{
+    const KnMetadata *md = w->tbl->md;
+    const char *base = kn_metadata_property(md, "write.data.path", NULL);
+    if (!base)
+        base = kn_metadata_property(md, "write.folder-storage.path", NULL);
+    if (!base)
+        base = kn_path_join(w->arena, kn_str(md->location), KN_STR_LIT("data"));
+    if (!part->values)
+        return base;
+    KN_BUF_AUTO path;
+    kn_buf_init(&path, (size_t)1 << 20);
+    if (kn_partition_path(&path, w->spec, w->partition_type, part->values, err) != KN_OK)
+        return NULL;
+    return kn_path_join(w->arena, kn_str(base), (KnStr){path.data, path.len});
+}
+
+static KnCode keep_file(Data *data, const Part *part, const char *folder, const KnPqWritten *file,
+                        KnErr *err)
+{
+    KnWriter *w = data->w;
+    KnStr name = kn_path_basename(kn_str(file->path));
+    const char *location = kn_path_join(w->arena, kn_str(folder), name);
+    *kn_vec_push(&w->data_files) = location;
+    KnManifestEntry *entry = kn_arena_zalloc(w->arena, sizeof(*entry));
+    *entry = (KnManifestEntry){
+        .status = KN_ENTRY_ADDED,
+        .snapshot_id = -1,
+        .sequence_number = -1,
+        .file_sequence_number = -1,
+        .file = {.content = KN_CONTENT_DATA,
+                 .path = location,
+                 .format = KN_FORMAT_PARQUET,
+                 .spec_id = w->spec->spec_id,
+                 .n_partition = part->values ? w->spec->n_fields : 0,
+                 .partition = part->values,
+                 .record_count = file->n_rows,
+                 .size_bytes = file->size_bytes,
+                 .sort_order_id = w->sort_order ? w->sort_order->order_id : 0,
+                 .first_row_id = -1,
+                 .content_offset = -1,
+                 .content_size = -1},
+    };
+    KN_TRY(kn_write_metrics(w, file, file->path, &entry->file, err));
+    KN_TRY(kn_io_sync(w->tbl->io, kn_str(location), err));
+    *kn_vec_push(&w->added) = entry;
+    return KN_OK;
+}
+
+/* What a COPY that failed has left under its names. */
+typedef struct Leftovers {
+    KnWriter *w;
+    const char *prefix;
+} Leftovers;
+
+static KnCode note_leftover(void *arg, const KnFileInfo *info, KnErr *err)
+{
+    (void)err;
+    Leftovers *left = arg;
+    if (kn_str_starts_with(kn_path_basename(kn_str(info->location)), kn_str(left->prefix)))
+        *kn_vec_push(&left->w->data_files) = kn_arena_strdup(left->w->arena, info->location);
+    return KN_OK;
+}
+
+static void note_leftovers(KnWriter *w, const char *folder, const char *prefix)
+{
+    Leftovers left = {w, prefix};
+    (void)kn_io_list(w->tbl->io, kn_str(folder), note_leftover, &left, NULL);
+}
+
+static const char *codec_of(const KnMetadata *md)
+{
+    const char *codec = kn_metadata_property(md, "write.parquet.compression-codec", "zstd");
+    return strcasecmp(codec, "lz4") == 0 ? "lz4_raw" : codec;
+}
+
+static KnCode copy_part(Data *data, const Part *part, KnErr *err)
+{
+    KnWriter *w = data->w;
+    KN_TRY(kn_writer_check_cancelled(w, err));
+    const char *folder = data_folder(w, part, err);
+    if (!folder)
+        return err ? err->code : KN_E_INVAL;
+    KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_str(folder), err));
+    const char *target = NULL;
+    KN_TRY(kn_io_engine_path(w->tbl->io, w->arena, kn_str(folder), &target, err));
+    KN_BUF_AUTO sql;
+    KN_BUF_AUTO ids;
+    kn_buf_init(&sql, (size_t)64 << 20);
+    kn_buf_init(&ids, (size_t)64 << 20);
+    kn_buf_text(&sql, "SELECT ");
+    KN_TRY(file_columns(data, &sql, err));
+    kn_buf_printf(&sql, " FROM %s%s%s", data->source, part->where ? part->where : "", data->order);
+    kn_write_field_ids_sql(&ids, w->schema, data->lineage);
+    KN_TRY(kn_buf_check(&sql, err));
+    KN_TRY(kn_buf_check(&ids, err));
+    const char *prefix = kn_arena_printf(w->arena, "%05" PRId64 "-%s-", w->n_commands++, w->uuid);
+    const KnMetadata *md = w->tbl->md;
+    KnPqWriteOptions opts = {
+        .select_sql = sql.data,
+        .target = target,
+        .field_ids_sql = ids.data,
+        .codec = codec_of(md),
+        .codec_level = (int)kn_write_property_i64(md, "write.parquet.compression-level", 0),
+        .target_bytes =
+            (uint64_t)kn_write_property_i64(md, "write.target-file-size-bytes", INT64_C(512) << 20),
+        .file_pattern = kn_arena_printf(w->arena, "%s{i}", prefix),
+    };
+    KnPqWritten *files = NULL;
+    size_t n = 0;
+    KnCode rc = kn_parquet_write(w->ses, w->arena, &opts, &files, &n, err);
+    if (rc != KN_OK)
+        note_leftovers(w, folder, prefix);
+    for (size_t i = 0; rc == KN_OK && i < n; i++)
+        rc = keep_file(data, part, folder, &files[i], err);
+    return rc;
+}
+
+/* ---- partitions ---- */
+
+/* A value that outlives its batch. */
+static KnCode copy_value(const KnWriter *w, size_t field, const KnVector *vec, size_t row,
+                         KnValue *ret, KnErr *err)
+{
+    const KnType *type = w->partition_type->fields[field].type;
+    KN_TRY(kn_value_from_vector(w->arena, type, vec, row, ret, err));
+    bool bytes =
+        type->kind == KN_TYPE_STRING || type->kind == KN_TYPE_BINARY || type->kind == KN_TYPE_FIXED;
+    if (bytes && !ret->null)
+        ret->bytes.ptr = kn_arena_strndup(w->arena, ret->bytes.ptr, ret->bytes.len);
+    return KN_OK;
+}
+
+static bool is_float(const KnType *type)
+{
+    return type->kind == KN_TYPE_FLOAT || type->kind == KN_TYPE_DOUBLE;
+}
+
+/* " WHERE p0 IS NOT DISTINCT FROM ... AND ..." of one tuple. */
+static KnCode where_sql(const KnWriter *w, const KnValue *values, const char **ret, KnErr *err)
+{
+    KN_BUF_AUTO buf;
+    kn_buf_init(&buf, (size_t)16 << 20);
+    for (size_t i = 0; i < w->spec->n_fields; i++) {
+        const KnType *type = w->partition_type->fields[i].type;
+        kn_buf_printf(&buf, "%s p%zu ", i > 0 ? " AND" : " WHERE", i);
+        if (values[i].null) {
+            kn_buf_text(&buf, "IS NULL");
+            continue;
+        }
+        kn_buf_text(&buf, "= ");
+        KN_TRY(kn_value_sql(&buf, type, &values[i], err));
+        if (is_float(type) && values[i].d == 0.0)
+            kn_buf_printf(&buf, " AND signbit(p%zu) = %s", i,
+                          __builtin_signbit(values[i].d) ? "true" : "false");
+    }
+    KN_TRY(kn_buf_check(&buf, err));
+    *ret = kn_arena_strndup(w->arena, buf.data, buf.len);
+    return KN_OK;
+}
+
+static KnCode take_parts(const KnWriter *w, const KnBatch *batch, PartVec *parts, KnErr *err)
+{
+    size_t n = w->spec->n_fields;
+    for (size_t row = 0; row < kn_batch_rows(batch); row++) {
+        KnValue *values = kn_arena_zalloc(w->arena, n * sizeof(*values));
+        for (size_t i = 0; i < n; i++) {
+            KnVector vec = kn_batch_vector(batch, i);
+            KN_TRY(copy_value(w, i, &vec, row, &values[i], err));
+        }
+        Part part = {.values = values};
+        KN_TRY(where_sql(w, values, &part.where, err));
+        *kn_vec_push(parts) = part;
+    }
+    return KN_OK;
+}
+
+static KnCode find_parts(const KnWriter *w, const char *table, PartVec *parts, KnErr *err)
+{
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, (size_t)16 << 20);
+    kn_buf_text(&sql, "SELECT ");
+    for (size_t i = 0; i < w->spec->n_fields; i++)
+        kn_buf_printf(&sql, "%sany_value(p%zu)", i > 0 ? ", " : "", i);
+    kn_buf_printf(&sql, " FROM %s GROUP BY ", table);
+    KN_BUF_AUTO by;
+    kn_buf_init(&by, (size_t)16 << 20);
+    for (size_t i = 0; i < w->spec->n_fields; i++) {
+        char name[24];
+        int len = snprintf(name, sizeof(name), "p%zu", i);
+        kn_buf_text(&by, i > 0 ? ", " : "");
+        kn_row_identity_sql(&by, w->partition_type->fields[i].type, (KnStr){name, (size_t)len});
+    }
+    kn_buf_append(&sql, by.data, by.len);
+    kn_buf_text(&sql, " ORDER BY ");
+    kn_buf_append(&sql, by.data, by.len);
+    KN_TRY(kn_buf_check(&sql, err));
+    KnStream *stream = NULL;
+    KN_TRY(kn_session_query(w->ses, sql.data, &stream, err));
+    KnCode rc = KN_OK;
+    while (rc == KN_OK) {
+        KN_BATCH_AUTO batch = NULL;
+        rc = kn_stream_next(stream, &batch, err);
+        if (rc != KN_OK || !batch)
+            break;
+        rc = take_parts(w, batch, parts, err);
+    }
+    kn_stream_close(stream);
+    return rc;
+}
+
+/* The rows with their partition tuple, in its order, as a temporary table. */
+static KnCode keep_rows(Data *data, const char *rows_sql, const char *table, KnErr *err)
+{
+    const KnWriter *w = data->w;
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, (size_t)256 << 20);
+    kn_buf_printf(&sql, "CREATE TEMP TABLE %s AS SELECT *", table);
+    KN_TRY(partition_columns(w, &sql, err));
+    kn_buf_printf(&sql, " FROM (%s\n) AS rows ORDER BY ", rows_sql);
+    for (size_t i = 0; i < w->spec->n_fields; i++)
+        kn_buf_printf(&sql, "%sp%zu", i > 0 ? ", " : "", i);
+    KN_TRY(kn_buf_check(&sql, err));
+    return kn_session_exec(w->ses, sql.data, NULL, err);
+}
+
+static KnCode copy_parts(Data *data, const char *table, KnErr *err)
+{
+    PartVec parts = {0};
+    KnCode rc = find_parts(data->w, table, &parts, err);
+    for (size_t i = 0; rc == KN_OK && i < parts.len; i++)
+        rc = copy_part(data, &parts.items[i], err);
+    kn_vec_done(&parts);
+    return rc;
+}
+
+KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err)
+{
+    Data data = {.w = w, .lineage = lineage};
+    KN_TRY(order_sql(w, &data.order, err));
+    if (w->spec->n_fields == 0) {
+        data.source = kn_arena_printf(w->arena, "(%s\n) AS rows", rows_sql);
+        return copy_part(&data, &(Part){0}, err);
+    }
+    const char *table = kn_arena_printf(w->arena, "kn_write_%" PRIx64, (uint64_t)kn_random_id());
+    data.source = table;
+    KnCode rc = keep_rows(&data, rows_sql, table, err);
+    if (rc == KN_OK)
+        rc = copy_parts(&data, table, err);
+    KN_BUF_AUTO drop;
+    kn_buf_init(&drop, 256);
+    kn_buf_printf(&drop, "DROP TABLE IF EXISTS %s", table);
+    KnCode dropped = kn_session_exec(w->ses, drop.data, NULL, rc == KN_OK ? err : NULL);
+    return rc == KN_OK ? dropped : rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * write_internal.h - what the writer's files share.
+ *
+ * The order of things: rows are bound to the schema (write_columns.c), written as data files with
+ * metrics (write_data.c, write_metrics.c), and a KnSnapshotDraft of added and removed files becomes
+ * a snapshot, again at each attempt (snapshot_producer.c, snapshot_manifests.c,
+ * snapshot_summary.c). Every file made is noted in the writer, so that a failure can remove it.
+ */
+#include "base/vec.h"
+#include "iceberg/plan.h"
+#include "iceberg/write.h"
+
+typedef KN_VEC(const char *) KnPathVec;
+typedef KN_VEC(const KnManifestEntry *) KnEntryVec;
+
+/* One operation, from its first file to its end. */
+typedef struct KnWriter {
+    KnTable *tbl;
+    KnSession *ses;
+    const KnWriteOptions *opts;
+    KnArena *arena;
+    const KnSchema *schema;      /* current when the operation began */
+    const KnPartitionSpec *spec; /* default then */
+    const KnType *partition_type;
+    const KnSortOrder *sort_order; /* NULL = unsorted */
+    char uuid[37];                 /* of this operation: part of every name */
+    int64_t n_commands;            /* COPY commands so far, for names */
+    KnPathVec data_files;          /* locations made so far */
+    KnPathVec meta_files;
+    KnEntryVec added; /* entries of the data files made */
+} KnWriter;
+
+KN_NODISCARD KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses,
+                                   const KnWriteOptions *opts, KnErr *err);
+/** Removes what was made, unless keep. */
+void kn_writer_done(KnWriter *w, bool keep);
+/** The head that the operation builds on: the branch's, or the current snapshot. */
+const KnSnapshot *kn_writer_head(const KnWriter *w);
+const char *kn_writer_branch(const KnWriter *w);
+KN_NODISCARD KnCode kn_writer_check_cancelled(const KnWriter *w, KnErr *err);
+
+/* ---- rows ---- */
+
+/** SELECT of the table's columns, named c0, c1, ... in the order of the schema, in its types: from
+ * select_sql by name. Casts never cut, wrap or round; what does not fit fails when it is run. */
+KN_NODISCARD KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret,
+                                         KnErr *err);
+/** Writes rows (columns c0, ... and, with lineage, _row_id and _last_updated_sequence_number) as
+ * data files and adds their entries to w->added. */
+KN_NODISCARD KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err);
+
+/** The file's metrics by the table's write.metadata.metrics properties. engine_path: the file as
+ * the engine opens it, to count NaN. */
+struct KnPqWritten;
+KN_NODISCARD KnCode kn_write_metrics(KnWriter *w, const struct KnPqWritten *file,
+                                     const char *engine_path, KnDataFile *ret, KnErr *err);
+/** `{'id': 1, 'st': {__duckdb_field_id: 5, 'a': 6}}`: field ids for COPY. */
+void kn_write_field_ids_sql(KnBuf *buf, const KnSchema *schema, bool lineage);
+
+/* ---- snapshots ---- */
+typedef struct KnSnapshotDraft {
+    const char *operation;
+    size_t n_added;
+    const KnManifestEntry *const *added;
+    size_t n_removed; /* live data files that go */
+    const KnManifestEntry *const *removed;
+    size_t n_removed_deletes; /* live delete files that go with them */
+    const KnManifestEntry *const *removed_deletes;
+    /* Asked before an attempt on a newer base than the one the draft was made for: KN_E_CONFLICT
+     * when the draft is void there. NULL = it is never void. */
+    KnCode (*validate)(void *arg, const KnSnapshot *base, const KnSnapshot *head, KnErr *err);
+    void *arg;
+} KnSnapshotDraft;
+
+/** Commits draft as the new head of the branch, rebasing as often as commit.retry.* allows. On
+ * KN_OK or KN_E_UNKNOWN the files of the attempt that counts are not to be removed. */
+KN_NODISCARD KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id,
+                                        KnErr *err);
+
+/* The manifests of one attempt. */
+typedef struct KnManifestSet {
+    size_t n;
+    KnManifestFile *files; /* of the new snapshot, new ones first */
+    int64_t n_created, n_kept, n_replaced;
+} KnManifestSet;
+KN_NODISCARD KnCode kn_snapshot_manifests(KnWriter *w, const KnSnapshotDraft *draft,
+                                          const KnSnapshot *parent, int64_t snapshot_id,
+                                          KnManifestSet *ret, KnErr *err);
+/** The summary as a new object: operation, counts, totals carried on from parent, extra pairs. */
+json_t *kn_snapshot_summary(const KnWriter *w, const KnSnapshotDraft *draft,
+                            const KnSnapshot *parent, const KnManifestSet *manifests);
+/** Location of a new file of metadata, noted in w->meta_files. */
+const char *kn_writer_meta_path(KnWriter *w, const char *name);
+int64_t kn_write_property_i64(const KnMetadata *md, const char *key, int64_t dflt);
