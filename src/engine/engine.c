@@ -51,7 +51,7 @@ static void settings_fill(Settings *cfg, const KnEngineOptions *opts, const char
     set(cfg, "autoload_known_extensions", "false");
     set(cfg, "allow_persistent_secrets", "false");
     set(cfg, "allow_community_extensions", "false");
-    set(cfg, "preserve_insertion_order", "true");
+    set(cfg, "preserve_insertion_order", opts->any_order ? "false" : "true");
     /* The file cache copies what is read once into the buffer pool; our files are read once. */
     set(cfg, "enable_external_file_cache", "false");
     set(cfg, "temp_directory", spill_dir);

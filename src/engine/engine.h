@@ -30,6 +30,8 @@ typedef struct KnEngineOptions {
     const char *
         spill_dir; /* folder for spilled data; NULL = a new folder under TMPDIR, removed at close */
     uint64_t max_spill; /* bytes; 0 = no limit */
+    bool any_order; /* INSERT may store rows in any order: needed for one from kn_feed() to run on
+                       all threads. Queries without ORDER BY then come in any order too */
 } KnEngineOptions;
 
 /** Opens with: no autoinstall/autoload of extensions, no persistent secrets, TimeZone UTC,
