@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_progress.c - the words of a bar, and that silence is silence. labels: threads */
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/progress_internal.h"
 #include "unit/base/capture.h"
 
@@ -124,6 +130,52 @@ static void elsewhere_the_last_line_has_the_sum_of_all_threads(void **state)
     assert_int_equal(out[strlen(out) - 1], '\n');
 }
 
+/* Stderr becomes a terminal of 60 columns; returns what was written to it. */
+static const char *drawn_on_a_terminal(char *out, size_t cap)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY), saved = dup(STDERR_FILENO);
+    struct winsize size = {.ws_row = 24, .ws_col = 60};
+    assert_true(slave >= 0 && ioctl(slave, TIOCSWINSZ, &size) == 0);
+    (void)dup2(slave, STDERR_FILENO);
+    KnProgress *progress =
+        kn_progress_new(KN_PROGRESS_AUTO, "a label that is rather long for this", 1000000000, 0);
+    struct pollfd fd = {.fd = master, .events = POLLIN};
+    int64_t start = kn_clock_mono_us(), first = 0;
+    while (!first) { /* the first picture comes after its delay */
+        kn_progress_add(progress, 1, 1 << 20);
+        if (poll(&fd, 1, 0) == 1)
+            first = kn_clock_mono_us() - start;
+    }
+    progress = kn_progress_free(progress);
+    (void)dup2(saved, STDERR_FILENO);
+    size_t len = 0;
+    do { /* a terminal hands bytes over piecemeal; the last ones clear the line */
+        ssize_t n = read(master, out + len, cap - 1 - len);
+        assert_true(n > 0);
+        len += (size_t)n;
+        out[len] = '\0';
+    } while (len < 4 || strcmp(out + len - 4, "\r\x1b[K") != 0);
+    (void)close(saved);
+    (void)close(slave);
+    (void)close(master);
+    assert_null(progress);
+    assert_true(first >= 300000);
+    return out;
+}
+
+static void a_terminal_shows_one_line_cut_to_its_width_and_cleared(void **state)
+{
+    (void)state;
+    char out[4096];
+    (void)drawn_on_a_terminal(out, sizeof(out));
+    static const char begin[] = "\ra label that is rather long for this    0% [------------";
+    assert_memory_equal(out, begin, sizeof(begin) - 1);
+    assert_ptr_equal(strchr(out, '\x1b'), out + 60); /* \r and 59 characters */
+    assert_null(strchr(out, '\n'));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +184,7 @@ int main(void)
         cmocka_unit_test(durations_are_short),
         cmocka_unit_test(a_line_shows_what_is_known),
         cmocka_unit_test(never_and_auto_without_a_terminal_are_silent),
+        cmocka_unit_test(a_terminal_shows_one_line_cut_to_its_width_and_cleared),
         cmocka_unit_test(elsewhere_the_last_line_has_the_sum_of_all_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
