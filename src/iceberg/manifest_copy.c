@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manifest_copy.c - deep copies of manifest entries, for callers that keep them. */
+/* manifest_copy.c - deep copies of manifest entries, for callers that keep them. An empty list
+ * stays apart from a null one. */
 #include "iceberg/manifest_internal.h"
 
 static const void *copy_array(KnArena *arena, const void *items, size_t n, size_t size)
 {
-    if (n == 0)
+    if (!items)
         return NULL;
-    return memcpy(kn_arena_alloc(arena, n * size), items, n * size);
+    void *copy = kn_arena_alloc(arena, n * size);
+    return n ? memcpy(copy, items, n * size) : copy;
 }
 
 static KnStr copy_bytes(KnArena *arena, KnStr s)
@@ -18,7 +20,7 @@ static KnStr copy_bytes(KnArena *arena, KnStr s)
 
 static const KnIdBound *copy_bounds(KnArena *arena, const KnIdBound *bounds, size_t n)
 {
-    if (n == 0)
+    if (!bounds)
         return NULL;
     KnIdBound *copy = kn_arena_alloc(arena, n * sizeof(*copy));
     for (size_t i = 0; i < n; ++i)

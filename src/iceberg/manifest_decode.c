@@ -347,7 +347,8 @@ static KnCode decode_list(KnManifestDecoder *dec, const KnManifestOp *op, const 
         for (; count > 0; --count)
             KN_TRY(kind.fn(dec, op, item, list.items + list.n++ * list.size, err));
     }
-    *ret = (KnManifestSeq){list.n, list.items};
+    static const max_align_t nothing; /* an empty list is not a null one: written back as it was */
+    *ret = (KnManifestSeq){list.n, list.n ? (const void *)list.items : &nothing};
     return KN_OK;
 }
 

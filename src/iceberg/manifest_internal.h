@@ -135,3 +135,40 @@ typedef struct KnManifestBytes {
 KN_NODISCARD KnCode kn_manifest_bytes_open(KnFileIO *io, const char *path, int64_t length,
                                            KnManifestBytes *ret, KnErr *err);
 void kn_manifest_bytes_close(KnManifestBytes *bytes); /* accepts a zeroed one */
+
+/* ---- writing (manifest_schema.c, manifest_encode.c, manifest_summary.c) ---- */
+
+/* What is written in a format version; partition_type for entries only. */
+typedef struct KnManifestForm {
+    const KnManifestFields *fields;
+    int32_t version;
+    const KnType *partition_type;
+} KnManifestForm;
+
+enum { KN_MANIFEST_FIELDS_MAX = 32 };
+typedef struct KnManifestOrder {
+    size_t n;
+    const KnManifestField *fields[KN_MANIFEST_FIELDS_MAX];
+} KnManifestOrder;
+/** The fields of a form in the order in which they are written. */
+KnManifestOrder kn_manifest_order(const KnManifestForm *form);
+bool kn_manifest_is_required(const KnManifestForm *form, const KnManifestField *field);
+
+void kn_manifest_avro_schema(KnBuf *buf, const KnManifestForm *form);
+void kn_manifest_iceberg_schema(KnBuf *buf, const KnManifestForm *form);
+/** Bytes of an Avro fixed that holds every decimal of this precision. */
+size_t kn_manifest_decimal_size(int32_t precision);
+
+/** One record; KN_E_INVAL names a required field that is not set, or a value that does not fit. */
+KN_NODISCARD KnCode kn_manifest_encode(KnBuf *buf, const KnManifestForm *form, const void *base,
+                                       KnErr *err);
+
+typedef struct KnManifestSummary KnManifestSummary;
+/** Summaries of partition tuples, one a field of type. Values must outlive it. */
+KnManifestSummary *kn_manifest_summary_new(KnArena *arena, const KnType *type);
+void kn_manifest_summary_add(KnManifestSummary *summary, const KnValue *values);
+KN_NODISCARD KnCode kn_manifest_summary_finish(const KnManifestSummary *summary, KnArena *arena,
+                                               KnManifestFile *ret, KnErr *err);
+
+/** write.avro.compression-codec: gzip (NULL), zstd, snappy, uncompressed. */
+KN_NODISCARD KnCode kn_manifest_codec(const char *name, KnAvroCodec *ret, KnErr *err);
