@@ -62,7 +62,30 @@ typedef enum KnChangeOp { KN_CHANGE_DELETE = 0, KN_CHANGE_INSERT = 1 } KnChangeO
  * inserts of a key (by task, then position) stays. Deterministic: same window and options, same buckets and order. */
 KN_NODISCARD KnCode kn_spool_open(const KnWindow *win, KnSession *ses, const KnSpoolOptions *opts, KnSpool **ret, KnErr *err);
 int64_t kn_spool_rows(const KnSpool *spool, KnChangeOp op, uint32_t bucket);
-/** SELECT of a bucket's rows of one op, in its fixed order; columns = schema. Runs on the spool's session. */
+/** SELECT of a bucket's rows of one op, in its fixed order; columns = schema. Runs on the spool's
+ * session. The text lives until the next call on this spool. */
 const char *kn_spool_sql(KnSpool *spool, KnChangeOp op, uint32_t bucket);
-/** SELECT of pairs for update images (keys needed): before columns, then after columns. */
 KnSpool *kn_spool_close(KnSpool *spool);
+
+/* ---- change rows for people and programs (`knut table changes`) ---- */
+typedef struct KnChangeRows KnChangeRows;
+typedef struct KnChangeRowsOptions {
+    const KnSchema *schema;
+    const char *const *keys; /* top-level column names; needed by images */
+    size_t n_keys;
+    bool raw;                /* keep rows that were deleted and inserted unchanged */
+    bool images;             /* a delete and an insert of one key become update_before, update_after */
+    int64_t ordinal;         /* of the snapshot in the range asked for */
+} KnChangeRowsOptions;
+
+/** The window's changes as rows: the schema's columns, then _change_type VARCHAR ("delete",
+ * "insert", "update_before", "update_after"), _commit_snapshot_id BIGINT (to), _change_ordinal
+ * BIGINT. Order is fixed: deletes, then pairs of images side by side (by the place of the row
+ * after), then inserts, each by file and position. A window may span several snapshots (from need
+ * not be the parent of to): then the changes are the net over all of them. KN_E_INVAL: images
+ * without keys. The temporary tables of ses are dropped by close. */
+KN_NODISCARD KnCode kn_window_change_rows(const KnWindow *win, KnSession *ses,
+                                          const KnChangeRowsOptions *opts, KnChangeRows **ret,
+                                          KnErr *err);
+const char *kn_change_rows_sql(const KnChangeRows *rows);
+KnChangeRows *kn_change_rows_close(KnChangeRows *rows);
