@@ -67,14 +67,13 @@ static KnCode put_paired(KnBuf *buf, const KnChangeRowsOptions *opts, const char
     KN_BUF_AUTO key;
     kn_buf_init(&key, buf->max);
     KN_TRY(kn_changes_put_key(&key, opts->schema, opts->keys, opts->n_keys, err));
-    kn_buf_text(buf,
-                "SELECT *, CASE WHEN partner IS NOT NULL THEN 1 WHEN op = 0 THEN 0 ELSE 2 END "
-                "AS kind, CASE WHEN partner IS NOT NULL AND op = 0 THEN partner ELSE ord END "
-                "AS place FROM (SELECT *, max(ord) FILTER (op = 1 - mine) OVER pair AS partner "
-                "FROM (SELECT *, op AS mine, ");
+    kn_buf_text(buf, "SELECT *, CASE WHEN n = 2 THEN 1 WHEN op = 0 THEN 0 ELSE 2 END AS kind, "
+                     "CASE WHEN n = 2 THEN after ELSE ord END AS place FROM (SELECT *, "
+                     "count(*) OVER pair AS n, max(ord) FILTER (op = 1) OVER pair AS after "
+                     "FROM (SELECT *, row_number() OVER (PARTITION BY ");
     kn_buf_printf(buf,
-                  "row_number() OVER (PARTITION BY %s, op ORDER BY ord) AS rank FROM %s) AS k "
-                  "WINDOW pair AS (PARTITION BY %s, rank)) AS q",
+                  "%s, op ORDER BY ord) AS rank FROM %s) AS k WINDOW pair AS (PARTITION BY %s, "
+                  "rank)) AS q",
                   key.data, table, key.data);
     return KN_OK;
 }
