@@ -122,10 +122,18 @@ typedef enum KnUpdateKind {
     KN_UPDATE_SET_LOCATION,
     KN_UPDATE_SET_PROPERTIES,
     KN_UPDATE_REMOVE_PROPERTIES,
+    KN_UPDATE_SET_STATISTICS,
+    KN_UPDATE_REMOVE_STATISTICS,
+    KN_UPDATE_SET_PARTITION_STATISTICS,
+    KN_UPDATE_REMOVE_PARTITION_STATISTICS,
+    KN_UPDATE_REMOVE_SPECS,
+    KN_UPDATE_REMOVE_SCHEMAS,
+    KN_UPDATE_ADD_ENCRYPTION_KEY,
+    KN_UPDATE_REMOVE_ENCRYPTION_KEY,
 } KnUpdateKind;
 typedef struct KnUpdate {
     KnUpdateKind kind;
-    const char *text; /* uuid, location, ref name */
+    const char *text; /* uuid, location, ref name (remove), key-id (remove) */
     int64_t number;   /* version, schema/spec/order id (-1 = last added), snapshot id */
     const KnSchema *schema;
     const KnPartitionSpec *spec;
@@ -133,8 +141,9 @@ typedef struct KnUpdate {
     KnSnapshot snapshot;      /* add-snapshot */
     KnRef ref;                /* set-snapshot-ref */
     const json_t *properties; /* set: object; remove: array of names */
-    const int64_t *ids;
-    size_t n_ids; /* remove-snapshots */
+    const int64_t *ids;       /* remove-snapshots, remove-schemas, remove-partition-specs */
+    size_t n_ids;
+    const json_t *json; /* set-(partition-)statistics, add-encryption-key: the object */
 } KnUpdate;
 typedef enum KnRequirementKind {
     KN_REQUIRE_CREATE,
@@ -164,7 +173,10 @@ typedef struct KnTableCommit {
 KN_NODISCARD KnCode kn_metadata_check(const KnMetadata *base, const KnRequirement *reqs, size_t n,
                                       KnErr *err);
 /** A new document: updates applied in order, last-updated-ms and logs set; previous_file (may be
- * NULL) goes to the metadata-log, trimmed to write.metadata.previous-versions-max. */
+ * NULL) goes to the metadata-log, trimmed to write.metadata.previous-versions-max. base NULL = the
+ * commit that creates a table: v2 unless upgraded, unpartitioned and unsorted unless said. A spec's
+ * field_id 0, or one that another spec uses for something else, is given anew (reusing the id of an
+ * equal field). When the updates change nothing, *ret is a new reference to base. */
 KN_NODISCARD KnCode kn_metadata_apply(const KnMetadata *base, const KnUpdate *updates, size_t n,
                                       const char *previous_file, KnMetadata **ret, KnErr *err);
 typedef struct KnCreateTable {

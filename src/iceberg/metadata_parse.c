@@ -131,6 +131,7 @@ static KnCode parse_spec_list(Parser *p, const json_t *array, KnErr *err)
         KnCode rc = kn_partition_spec_parse(p->arena, json_array_get(array, i), &specs[i], err);
         if (rc != KN_OK)
             return kn_err_wrap(err, rc, "partition-specs[%zu]", i);
+        kn_partition_spec_number(specs[i]);
         for (size_t j = 0; j < i; j++)
             if (specs[j]->spec_id == specs[i]->spec_id)
                 return kn_err_set(err, KN_E_CORRUPT,

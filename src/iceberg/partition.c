@@ -56,7 +56,8 @@ static KnCode check_unique(const KnPartitionSpec *spec, KnErr *err)
             if (strcmp(spec->fields[i].name, spec->fields[j].name) == 0)
                 return kn_err_set(err, KN_E_CORRUPT, "Cannot use partition name more than once: %s",
                                   spec->fields[i].name);
-            if (spec->fields[i].field_id == spec->fields[j].field_id)
+            if (spec->fields[i].field_id != 0 &&
+                spec->fields[i].field_id == spec->fields[j].field_id)
                 return kn_err_set(err, KN_E_CORRUPT, "partition field id %d is used twice",
                                   spec->fields[i].field_id);
         }
@@ -64,11 +65,10 @@ static KnCode check_unique(const KnPartitionSpec *spec, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_partition_fields_parse(KnArena *arena, const json_t *array, KnPartitionSpec **ret,
-                                 KnErr *err)
+static KnCode parse_fields(KnArena *arena, const json_t *array, KnPartitionSpec **ret, KnErr *err)
 {
     KnPartitionSpec *spec = kn_arena_zalloc(arena, sizeof(*spec));
-    size_t n = json_array_size(array);
+    size_t n = json_array_size(array), with_id = 0;
     KnPartitionField *fields;
 
     if (!json_is_array(array))
@@ -78,15 +78,36 @@ KnCode kn_partition_fields_parse(KnArena *arena, const json_t *array, KnPartitio
                           SPEC_FIELDS_MAX);
     fields = kn_arena_zalloc(arena, (n + 1) * sizeof(*fields));
     for (size_t i = 0; i < n; i++) {
-        fields[i].field_id = KN_PARTITION_ID_FIRST + (int32_t)i;
         KnCode rc = parse_field(arena, json_array_get(array, i), &fields[i], err);
         if (rc != KN_OK)
             return kn_err_wrap(err, rc, "partition field %zu", i);
+        with_id += fields[i].field_id != 0;
     }
+    if (with_id != 0 && with_id != n)
+        return kn_err_set(err, KN_E_CORRUPT,
+                          "Cannot parse spec with missing field IDs: %zu missing of %zu fields",
+                          n - with_id, n);
     spec->n_fields = n;
     spec->fields = fields;
     KN_TRY(check_unique(spec, err));
     *ret = spec;
+    return KN_OK;
+}
+
+void kn_partition_spec_number(KnPartitionSpec *spec)
+{
+    KnPartitionField *fields = (KnPartitionField *)spec->fields; /* ours since parse_fields() */
+
+    for (size_t i = 0; i < spec->n_fields; i++)
+        if (fields[i].field_id == 0)
+            fields[i].field_id = KN_PARTITION_ID_FIRST + (int32_t)i;
+}
+
+KnCode kn_partition_fields_parse(KnArena *arena, const json_t *array, KnPartitionSpec **ret,
+                                 KnErr *err)
+{
+    KN_TRY(parse_fields(arena, array, ret, err));
+    kn_partition_spec_number(*ret);
     return KN_OK;
 }
 
@@ -99,7 +120,7 @@ KnCode kn_partition_spec_parse(KnArena *arena, const json_t *json, KnPartitionSp
 
     KN_TRY(kn_json_get_array(json, "fields", &fields, err));
     KN_TRY(kn_json_opt_i32(json, "spec-id", &spec_id, err));
-    KN_TRY(kn_partition_fields_parse(arena, fields, &spec, err));
+    KN_TRY(parse_fields(arena, fields, &spec, err));
     spec->spec_id = spec_id;
     *ret = spec;
     return KN_OK;
@@ -197,10 +218,17 @@ static KnCode check_name(const KnPartitionField *field, const KnSchema *schema, 
         return kn_err_set(err, KN_E_INVAL, "Cannot use empty partition name");
     if (!column || field->transform.kind == KN_TRANSFORM_VOID)
         return KN_OK;
-    if (field->transform.kind == KN_TRANSFORM_IDENTITY && column->id == field->source_id)
+    if (column->id == field->source_id)
         return KN_OK;
     return kn_err_set(err, KN_E_INVAL,
                       "Cannot create partition from name that exists in schema: %s", field->name);
+}
+
+KnCode kn_partition_sources_check(const KnPartitionSpec *spec, const KnSchema *schema, KnErr *err)
+{
+    for (size_t i = 0; i < spec->n_fields; i++)
+        KN_TRY(check_source(&spec->fields[i], schema, err));
+    return KN_OK;
 }
 
 KnCode kn_partition_spec_check(const KnPartitionSpec *spec, const KnSchema *schema, KnErr *err)

@@ -60,6 +60,8 @@ KN_NODISCARD KnCode kn_transform_sql(KnBuf *buf, const KnTransform *t, const KnT
 struct KnEngine;
 KN_NODISCARD KnCode kn_transform_register(struct KnEngine *eng, KnErr *err);
 
+/** A field without a field-id (a REST client's new spec) has id 0 here: kn_metadata_apply() gives
+ * it one. */
 KN_NODISCARD KnCode kn_partition_spec_parse(KnArena *arena, const json_t *json,
                                             KnPartitionSpec **ret, KnErr *err);
 /** v1's "partition-spec": a bare array of fields; ids from 1000 when absent. */

@@ -221,19 +221,18 @@ static KnCode apply_truncate(int32_t width, const KnType *source, KnValue *v, Kn
     return KN_OK;
 }
 
-static int64_t days_of(const KnType *source, int64_t value)
+static int64_t days_of(KnTypeKind source, int64_t value)
 {
-    if (source->kind == KN_TYPE_DATE)
-        return value;
-    return kn_floor_div(kn_timestamp_to_us(source->kind, value), KN_US_PER_DAY);
+    return source == KN_TYPE_DATE ? value
+                                  : kn_floor_div(kn_timestamp_to_us(source, value), KN_US_PER_DAY);
 }
 
-static int64_t apply_time(KnTransformKind kind, const KnType *source, int64_t value)
+int64_t kn_time_transform(KnTransformKind kind, KnTypeKind source, int64_t value)
 {
     KnDate date;
 
     if (kind == KN_TRANSFORM_HOUR)
-        return kn_floor_div(kn_timestamp_to_us(source->kind, value), KN_US_PER_HOUR);
+        return kn_floor_div(kn_timestamp_to_us(source, value), KN_US_PER_HOUR);
     if (kind == KN_TRANSFORM_DAY)
         return days_of(source, value);
     date = kn_date_from_days(days_of(source, value));
@@ -267,7 +266,8 @@ KnCode kn_transform_apply(KnArena *arena, const KnTransform *t, const KnType *so
     case KN_TRANSFORM_MONTH:
     case KN_TRANSFORM_DAY:
     case KN_TRANSFORM_HOUR:
-        out = (KnValue){.kind = type->kind, .i = apply_time(t->kind, source, value->i)};
+        out =
+            (KnValue){.kind = type->kind, .i = kn_time_transform(t->kind, source->kind, value->i)};
         break;
     default:
         break;

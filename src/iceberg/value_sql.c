@@ -4,7 +4,8 @@
  *
  * Text with a cast where the engine reads the text back unchanged. Where it does not (years beyond
  * four digits, NUL bytes), the number or the bytes themselves are given to a function that makes
- * the value. The engine uses the ends of the int32 days and int64 microseconds for its infinities.
+ * the value. The engine uses the ends of the int32 days and int64 microseconds for its infinities,
+ * and has no literal at all for the first moments of its range.
  */
 #include <ctype.h>
 #include <math.h>
@@ -18,6 +19,9 @@
 /* 0001-01-01 .. 9999-12-31: the engine's text form is ours. */
 #define DAYS_PLAIN_MIN INT64_C(-719162)
 #define DAYS_PLAIN_MAX INT64_C(2932896)
+/* What the engine makes timestamps of begins at a midnight: 290309-12-22 (BC), 1677-09-22. */
+#define US_MIN INT64_C(-9223372022400000000)
+#define NS_MIN INT64_C(-9223286400000000000)
 
 static KnCode date_sql(KnBuf *buf, int64_t days, KnErr *err)
 {
@@ -42,7 +46,7 @@ static KnCode timestamp_sql(KnBuf *buf, const KnType *type, int64_t value, KnErr
     int64_t days = kn_floor_div(value, KN_US_PER_DAY * (ns ? KN_NS_PER_US : 1));
     const char *sign = value < 0 ? "-" : "";
 
-    if (value == INT64_MIN)
+    if (value < (ns ? NS_MIN : US_MIN) && value != -INT64_MAX)
         return kn_err_set(err, KN_E_UNSUPPORTED, "timestamp %lld is out of the engine's range",
                           (long long)value);
     kn_buf_text(buf, "CAST(");
