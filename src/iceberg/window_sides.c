@@ -53,7 +53,7 @@ static KnCode read_side(const KnTable *tbl, const ManifestList *list, const KnMa
                         KnArena *arena, KnSide *ret, KnErr *err)
 {
     Collect collect = {.arena = arena};
-    KnManifestVisit visit = {.fn = collect_entry, .arg = &collect};
+    KnManifestVisit visit = {.opts = {.with_metrics = true}, .fn = collect_entry, .arg = &collect};
     KnCode rc = KN_OK;
     for (size_t i = 0; rc == KN_OK && i < list->n; i++) {
         if (!kn_map_find(other, kn_str(list->files[i].path)))
