@@ -19,7 +19,8 @@ static const KnOption common_rows[] = {
      .offset = offsetof(KnCommonOptions, progress),
      .value = "auto|always|never",
      .dflt = "auto",
-     .doc = "Progress on standard error: a bar on a terminal, plain lines elsewhere"},
+     .doc = "Progress on standard error: auto is a bar on a terminal; always gives plain lines "
+            "elsewhere"},
     {.name = "threads",
      .type = KN_OPT_INT,
      .offset = offsetof(KnCommonOptions, threads),
