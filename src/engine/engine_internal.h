@@ -68,6 +68,15 @@ KnVector kn_vector_view(const KnColType *type, duckdb_vector vec, size_t first);
 
 /** Classify one of the engine's messages, write it as one line into err, return its code. */
 KnCode kn_engine_error(KnErr *err, const char *msg);
+/* Which files a statement reads, as far as its text tells: the first path and how many. */
+typedef struct KnScanFiles {
+    char first[200];
+    size_t n;
+} KnScanFiles;
+/** The list of the first read_parquet() in sql. */
+void kn_scan_files_find(const char *sql, KnScanFiles *ret);
+/** kn_engine_error(), and when the message names no file those of the statement are added. */
+KnCode kn_engine_error_in(KnErr *err, const char *msg, const KnScanFiles *files);
 /** A text of code and message that survives a trip through the engine's own error texts; for
  * callbacks. */
 const char *kn_engine_error_pack(const KnErr *err, KnCode code, char out[640]);

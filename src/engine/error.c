@@ -56,23 +56,26 @@ static const char *const corrupt_words[] = {
     "too small to be a Parquet",
     "Footer length",
     "TProtocolException",
+    "invalid TType",
+    "Variable-length int",
     "Failed to read Parquet file",
+    "Failed to read file",
     "Malformed Parquet",
-    "corrupt",
-    "Corrupt",
+    "orrupt",
     "ecompress",
-    "Parquet file",
-    "parquet file",
-    "out of buffer",
-    "Out of buffer",
+    "arquet file",
+    "ut of buffer",
+    "Could not read enough bytes",
+    "Prefetch registered for bytes outside",
+    "Incorrect stats size",
+    "converted type can only be set",
+    "DECIMAL requires a length",
     "page header",
     "PageHeader",
     "rle_bp",
     "RLE",
-    "dictionary",
-    "Dictionary",
-    "Bit-packed",
-    "bit-packed",
+    "ictionary",
+    "it-packed",
     "Invalid string encoding",
     "Page was written",
     "don't know what type",
@@ -105,6 +108,8 @@ static KnCode refine(KnCode code, const char *msg)
         return KN_E_NOTFOUND;
     if (strstr(msg, "std::bad_alloc"))
         return KN_E_NOMEM;
+    if (strstr(msg, "Unsupported compression codec"))
+        return KN_E_UNSUPPORTED;
     bool vague = code == KN_E_IO || code == KN_E_INVAL || code == KN_E_UNSUPPORTED;
     if (vague && strncmp(msg, "Parser", 6) != 0 && strncmp(msg, "Binder", 6) != 0 &&
         strncmp(msg, "Catalog", 7) != 0 &&
@@ -188,4 +193,46 @@ KnCode kn_engine_error(KnErr *err, const char *msg)
         return kn_err_set(err, code, "interrupted");
     return kn_err_set(err, code, "%.*s%s%.*s%s", (int)len, text, file.len ? ", file " : "",
                       (int)file.len, file.ptr, advice);
+}
+
+/* The literal that starts behind *at's quote; *at moves behind its end. */
+static void literal_take(const char **at, KnScanFiles *ret)
+{
+    size_t len = 0;
+    const char *p = *at;
+    for (; *p && (*p != '\'' || p[1] == '\''); p++) {
+        if (ret->n == 0 && len + 1 < sizeof(ret->first))
+            ret->first[len++] = *p;
+        p += *p == '\'';
+    }
+    if (ret->n++ == 0)
+        ret->first[len] = '\0';
+    *at = *p ? p + 1 : p;
+}
+
+void kn_scan_files_find(const char *sql, KnScanFiles *ret)
+{
+    *ret = (KnScanFiles){.n = 0};
+    const char *at = strstr(sql, "read_parquet(");
+    if (!at)
+        return;
+    at += strlen("read_parquet(");
+    while (*at && strchr("[, \n'", *at)) {
+        if (*at++ == '\'')
+            literal_take(&at, ret);
+    }
+}
+
+KnCode kn_engine_error_in(KnErr *err, const char *msg, const KnScanFiles *files)
+{
+    KnErr own = {0};
+    KnCode code = kn_engine_error(&own, msg);
+    if (err)
+        *err = own;
+    bool about_bytes = code == KN_E_CORRUPT || code == KN_E_IO || code == KN_E_UNSUPPORTED;
+    if (!about_bytes || files->n == 0 || strchr(own.msg, '/'))
+        return code;
+    if (files->n == 1)
+        return kn_err_wrap(err, code, "%s", files->first);
+    return kn_err_wrap(err, code, "one of %zu files from %s on", files->n, files->first);
 }

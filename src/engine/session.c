@@ -44,16 +44,17 @@ void kn_session_interrupt(KnSession *ses)
 }
 
 /* Run a prepared statement; *ret is a live result on success only. */
-static KnCode execute(duckdb_prepared_statement stmt, duckdb_result *ret, KnErr *err)
+static KnCode execute(duckdb_prepared_statement stmt, const KnScanFiles *files, duckdb_result *ret,
+                      KnErr *err)
 {
     if (duckdb_execute_prepared_streaming(stmt, ret) == DuckDBSuccess)
         return KN_OK;
-    KnCode code = kn_engine_error(err, duckdb_result_error(ret));
+    KnCode code = kn_engine_error_in(err, duckdb_result_error(ret), files);
     duckdb_destroy_result(ret);
     return code;
 }
 
-static KnCode drain(duckdb_result *res, int64_t *ret_changed, KnErr *err)
+static KnCode drain(duckdb_result *res, const KnScanFiles *files, int64_t *ret_changed, KnErr *err)
 {
     bool counts = duckdb_result_return_type(*res) == DUCKDB_RESULT_TYPE_CHANGED_ROWS;
     int64_t changed = 0;
@@ -70,23 +71,23 @@ static KnCode drain(duckdb_result *res, int64_t *ret_changed, KnErr *err)
     }
     const char *why = duckdb_result_error(res);
     if (why && *why)
-        return kn_engine_error(err, why);
+        return kn_engine_error_in(err, why, files);
     *ret_changed = changed;
     return KN_OK;
 }
 
 static KnCode run_extracted(KnSession *ses, duckdb_extracted_statements stmts, idx_t index,
-                            int64_t *ret_changed, KnErr *err)
+                            const KnScanFiles *files, int64_t *ret_changed, KnErr *err)
 {
     duckdb_prepared_statement stmt = NULL;
     duckdb_result res;
     KnCode code;
     if (duckdb_prepare_extracted_statement(ses->con, stmts, index, &stmt) != DuckDBSuccess)
-        code = kn_engine_error(err, duckdb_prepare_error(stmt));
+        code = kn_engine_error_in(err, duckdb_prepare_error(stmt), files);
     else
-        code = execute(stmt, &res, err);
+        code = execute(stmt, files, &res, err);
     if (code == KN_OK) {
-        code = drain(&res, ret_changed, err);
+        code = drain(&res, files, ret_changed, err);
         duckdb_destroy_result(&res);
     }
     duckdb_destroy_prepare(&stmt);
@@ -101,8 +102,10 @@ KnCode kn_session_exec(KnSession *ses, const char *sql, int64_t *ret_changed, Kn
     const char *why = n == 0 ? duckdb_extract_statements_error(stmts) : NULL;
     KnCode code = why && *why ? kn_engine_error(err, why) : KN_OK;
     int64_t changed = 0;
+    KnScanFiles files;
+    kn_scan_files_find(sql, &files);
     for (idx_t i = 0; i < n && code == KN_OK; i++)
-        code = run_extracted(ses, stmts, i, &changed, err);
+        code = run_extracted(ses, stmts, i, &files, &changed, err);
     duckdb_destroy_extracted(&stmts);
     if (code == KN_OK && ret_changed)
         *ret_changed = changed;
@@ -114,15 +117,17 @@ KnCode kn_session_query(KnSession *ses, const char *sql, KnStream **ret, KnErr *
     kn_stream_detach(ses);
     duckdb_prepared_statement stmt = NULL;
     duckdb_result res;
+    KnScanFiles files;
+    kn_scan_files_find(sql, &files);
     KnCode code;
     if (duckdb_prepare(ses->con, sql, &stmt) != DuckDBSuccess)
-        code = kn_engine_error(err, duckdb_prepare_error(stmt));
+        code = kn_engine_error_in(err, duckdb_prepare_error(stmt), &files);
     else
-        code = execute(stmt, &res, err);
+        code = execute(stmt, &files, &res, err);
     /* The running query holds what it needs of the statement. */
     duckdb_destroy_prepare(&stmt);
     KN_TRY(code);
-    *ret = kn_stream_new(ses, res);
+    *ret = kn_stream_new(ses, res, &files);
     return KN_OK;
 }
 

@@ -14,15 +14,17 @@ struct KnStream {
     KnSession *ses; /* NULL once detached */
     duckdb_result res;
     KnResultTypes *types;
+    KnScanFiles files;
     StreamState state;
     KnErr failure; /* FAILED: what to repeat */
 };
 
-KnStream *kn_stream_new(KnSession *ses, duckdb_result res)
+KnStream *kn_stream_new(KnSession *ses, duckdb_result res, const KnScanFiles *files)
 {
     KnStream *stream = kn_engine_zalloc(sizeof(*stream));
     stream->ses = ses;
     stream->res = res;
+    stream->files = *files;
     stream->types = kn_result_types_new(&stream->res);
     ses->live = stream;
     return stream;
@@ -72,7 +74,7 @@ static KnCode fetch(KnStream *stream, KnBatch **ret)
     const char *why = duckdb_result_error(&stream->res);
     if (why && *why) {
         stream->state = FAILED;
-        return kn_engine_error(&stream->failure, why);
+        return kn_engine_error_in(&stream->failure, why, &stream->files);
     }
     stream->state = ENDED;
     *ret = NULL;
