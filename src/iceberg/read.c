@@ -247,7 +247,7 @@ static KnCode write_inner(const Outputs *out, const KnReadGroup *group, KnBuf *b
     }
     KN_TRY(write_keys(read, group, buf, err));
     kn_buf_text(buf, " FROM ");
-    kn_read_source_sql(buf, group->root, group->files, group->n_files);
+    kn_read_source_sql(read->arena, group->root, group->files, group->n_files, buf);
     return KN_OK;
 }
 

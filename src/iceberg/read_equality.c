@@ -204,7 +204,7 @@ static KnCode load_shape(void *arg, KnReadFile *const *files, size_t n, KnErr *e
         .read = l->read, .root = files[0]->root, .n_files = n, .files = files, .as_key = true};
     KN_TRY(kn_read_key_columns_sql(&project, l->join, "", &sql, err));
     kn_buf_text(&sql, " FROM ");
-    kn_read_source_sql(&sql, files[0]->root, files, n);
+    kn_read_source_sql(l->read->arena, files[0]->root, files, n, &sql);
     kn_buf_printf(&sql, ") AS b JOIN %s AS m ON b.d = m.d; DROP TABLE %s", places, places);
     KN_TRY(kn_buf_check(&sql, err));
     return kn_session_exec(l->read->ses, sql.data, NULL, err);

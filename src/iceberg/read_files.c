@@ -156,15 +156,14 @@ KnCode kn_read_look(KnRead *read, const KnManifestEntry *const *entries, size_t 
     return rc;
 }
 
-void kn_read_source_sql(KnBuf *buf, const KnPqNode *root, KnReadFile *const *files, size_t n)
+void kn_read_source_sql(KnArena *arena, const KnPqNode *root, KnReadFile *const *files, size_t n,
+                        KnBuf *buf)
 {
-    kn_buf_text(buf, "read_parquet([");
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            kn_buf_text(buf, ", ");
-        kn_sql_path(buf, kn_str(files[i]->path));
-    }
-    kn_buf_text(buf, "]) AS t(");
+    const char **paths = kn_arena_alloc(arena, (n + 1) * sizeof(*paths));
+    for (size_t i = 0; i < n; i++)
+        paths[i] = files[i]->path;
+    kn_parquet_scan_sql(buf, paths, n);
+    kn_buf_text(buf, " AS t(");
     for (size_t i = 0; i < root->n_children; i++)
         kn_buf_printf(buf, "%sc%zu", i ? ", " : "", i);
     kn_buf_char(buf, ')');

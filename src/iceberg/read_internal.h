@@ -42,7 +42,8 @@ struct KnRead {
 KN_NODISCARD KnCode kn_read_look(KnRead *read, const KnManifestEntry *const *entries, size_t n,
                                  KnReadFile **ret, KnErr *err);
 /** `read_parquet(['…', …]) AS t(c0, c1, …)` */
-void kn_read_source_sql(KnBuf *buf, const KnPqNode *root, KnReadFile *const *files, size_t n);
+void kn_read_source_sql(KnArena *arena, const KnPqNode *root, KnReadFile *const *files, size_t n,
+                        KnBuf *buf);
 
 /* ---- read_project.c ---- */
 /** The SQL of field over the columns c0… of files in group; a column that no file has becomes the

@@ -120,7 +120,7 @@ static KnCode load_shape(void *arg, KnReadFile *const *files, size_t n, KnErr *e
                   "%sc%zu%s AS path, c%zu AS pos FROM ",
                   p->group->position_table, path_is_blob ? "decode(" : "", path_at,
                   path_is_blob ? ")" : "", pos_at);
-    kn_read_source_sql(&sql, files[0]->root, files, n);
+    kn_read_source_sql(p->read->arena, files[0]->root, files, n, &sql);
     kn_buf_printf(&sql, ") AS b JOIN %s AS w ON b.d = w.d AND b.path = w.path; DROP TABLE %s",
                   wanted, wanted);
     KN_TRY(kn_buf_check(&sql, err));
