@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * lake.h - one table in a folder of its own, with a catalog that keeps the pointer in memory: for
+ * tests that write. Metadata documents are written beside the data, so that other readers can look
+ * at what was made.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/engine.h"
+#include "iceberg/changelog.h"
+#include "iceberg/write.h"
+
+typedef struct Lake {
+    char dir[256];
+    bool keep; /* the folder stays */
+    KnFileIO *io;
+    KnEngine *eng;
+    KnSession *ses;
+    KnCatalog *cat;
+    KnTable *tbl;
+    KnErr err;
+    /* Before the next commit's check: another writer's turn. Cleared when called. */
+    void (*before_commit)(struct Lake *lake);
+    KnCode fail_commit; /* the next commit is applied and then answers this; KN_OK = nothing */
+} Lake;
+
+typedef struct LakeTable {
+    const char *schema;    /* the CLI's text forms */
+    const char *spec;      /* or NULL */
+    const char *order;     /* or NULL */
+    int version;           /* 0 = 2 */
+    const char *props[16]; /* key, value, ..., NULL */
+} LakeTable;
+
+void lake_open(Lake *lake, const LakeTable *table);
+void lake_close(Lake *lake);
+/** A handle of its own on the same table; free with kn_table_free(). */
+KnTable *lake_load(Lake *lake);
+
+KnWriteResult lake_append(Lake *lake, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+KnWriteResult lake_delete(Lake *lake, const char *where);
+KnWriteResult lake_overwrite(Lake *lake, const char *where, const char *sql);
+const KnExpr *lake_expr(Lake *lake, const char *where);
+
+/** The first value of a SELECT in which {scan} is the table's rows as they are at a snapshot (NULL
+ * = current); in a static buffer, "NULL" for NULL. */
+const char *lake_text_at(Lake *lake, const KnSnapshot *snap, const char *sql);
+const char *lake_text(Lake *lake, const char *sql);
+/** All rows as one text: `list of structs` sorted. */
+const char *lake_rows(Lake *lake);
+
+void lake_exec(Lake *lake, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define lake_ok(lake, expr)                                                                        \
+    do {                                                                                           \
+        if ((expr) != KN_OK)                                                                       \
+            fail_msg("%s: %s", #expr, (lake)->err.msg);                                            \
+    } while (0)
+#define lake_fails(lake, expr, want, part)                                                         \
+    do {                                                                                           \
+        KnCode got_ = (expr);                                                                      \
+        if (got_ != (want))                                                                        \
+            fail_msg("%s gave %s (%s)", #expr, kn_code_name(got_), got_ ? (lake)->err.msg : "");   \
+        if (!strstr((lake)->err.msg, (part)))                                                      \
+            fail_msg("'%s' is not in: %s", (part), (lake)->err.msg);                               \
+    } while (0)
