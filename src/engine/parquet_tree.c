@@ -13,8 +13,10 @@
  */
 #include "engine/parquet_tree.h"
 
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "base/map.h"
 
 enum { MAX_DEPTH = 128 };
 
@@ -56,21 +58,32 @@ static void wrap_list(TreeBuild *b, const KnPqElement *el, KnPqNode child, KnPqN
                       .children = element};
 }
 
-static bool same_name(const char *a, const char *b)
+static KnStr lower(KnArena *arena, const char *name)
 {
-    return kn_str_eq_nocase(kn_str(a), kn_str(b));
+    size_t len = strlen(name);
+    char *text = kn_arena_strndup(arena, name, len);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            text[i] = (char)(text[i] + 'a' - 'A');
+    }
+    return (KnStr){text, len};
 }
 
-/* The engine renames siblings that differ in case only: the second `a` becomes `A_1`. */
+/* The engine renames siblings that differ in case only: the second `a` becomes `A_1`, a third
+ * `a_2`. The map counts the clashes of each name. */
 static void name_siblings(TreeBuild *b, KnPqNode *nodes, size_t n)
 {
-    for (size_t i = 1; i < n; i++) {
-        int count = 0;
-        for (size_t j = 0; j < i; j++) {
-            if (same_name(nodes[j].sql_name, nodes[i].sql_name)) {
-                nodes[i].sql_name = kn_arena_printf(b->arena, "%s_%d", nodes[i].sql_name, ++count);
-                j = (size_t)-1;
-            }
+    KN_MAP_AUTO clashes = kn_map_new();
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = false;
+        for (;;) {
+            void **slot = kn_map_get_or_add(clashes, lower(b->arena, nodes[i].sql_name), &is_new);
+            if (is_new)
+                break;
+            uintptr_t count = (uintptr_t)*slot + 1;
+            *slot = (void *)count;
+            nodes[i].sql_name =
+                kn_arena_printf(b->arena, "%s_%zu", nodes[i].sql_name, (size_t)count);
         }
     }
 }

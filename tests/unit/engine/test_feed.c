@@ -88,7 +88,8 @@ static KnFeed *feed_open(Bench *b, Target *t, Source *src)
 static void feed_round_trip(Bench *b, size_t cut)
 {
     char want[128];
-    (void)snprintf(want, sizeof(want), "%s", bench_text(b, "%s", "SELECT " DIGEST " FROM (" ROWS ")"));
+    (void)snprintf(want, sizeof(want), "%s",
+                   bench_text(b, "%s", "SELECT " DIGEST " FROM (" ROWS ")"));
     Target t = target_open(b);
     Source src = {.stream = bench_query(b, "%s", ROWS), .cut = cut, .fail_after = -1};
     KnFeed *feed = feed_open(b, &t, &src);
@@ -153,7 +154,7 @@ static void an_error_of_the_source_comes_out_with_its_code(void **state)
     assert_code(
         b, kn_session_exec(t.ses, "CREATE TABLE t AS SELECT * FROM kn_feed('rows')", NULL, &b->err),
         KN_E_CONFLICT);
-    assert_string_equal(b->err.msg, "the source lost a race");
+    assert_string_equal(b->err.msg, "the source lost a race and says so twice");
     kn_feed_close(feed);
     kn_stream_close(src.stream);
     kn_batch_unref(src.rest);
