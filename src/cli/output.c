@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 
-enum { KEPT_ROWS = 500, MAX_WIDTH = 60, ROW_MAX = 1 << 30 };
+enum { KEPT_ROWS = 500, MAX_WIDTH = 160, ROW_MAX = 1 << 30 };
 
 struct KnOut {
     KnOutputFormat format;
