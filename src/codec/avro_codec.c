@@ -13,7 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { SNAPPY_CRC = 4, RAW_WINDOW = -15, MEM_LEVEL = 8, STEP_MIN = 4096 };
+enum { SNAPPY_CRC = 4, ADLER = 4, RAW_WINDOW = -15, MEM_LEVEL = 8, STEP_MIN = 4096 };
 #define STEP_MAX ((size_t)1 << 20)
 
 struct KnAvroCoder {
@@ -119,7 +119,8 @@ static KnCode decode_deflate(KnAvroCoder *coder, KnStr in, KnBuf *out, KnErr *er
     }
     if (rc == Z_MEM_ERROR)
         return kn_err_set(err, KN_E_NOMEM, "Avro: out of memory in zlib");
-    if (rc != Z_STREAM_END || z->avail_in != 0)
+    /* Python's writers cut a zlib stream short and leave up to 3 bytes of its Adler-32 behind. */
+    if (rc != Z_STREAM_END || z->avail_in >= ADLER)
         return kn_err_set(err, KN_E_CORRUPT, "Avro: a deflate block that is not valid (%s)",
                           rc == Z_STREAM_END ? "bytes behind its end"
                           : z->msg           ? z->msg
