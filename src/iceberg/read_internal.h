@@ -64,7 +64,7 @@ KN_NODISCARD KnCode kn_read_field_sql(const KnProject *project, int32_t id, KnBu
 void kn_read_lookup_sql(KnBuf *buf, const char *const *values, size_t n, const char *type);
 const KnPqNode *kn_read_child_by_id(const KnPqNode *node, int32_t id, size_t *ret_index);
 
-/* ---- read_equality.c, read_positions.c ---- */
+/* ---- read_equality.c, read_positions.c, read_vectors.c ---- */
 /* One ANTI JOIN: all equality deletes over one set of columns. */
 typedef struct KnEqualityJoin {
     size_t n_ids;
@@ -74,6 +74,9 @@ typedef struct KnEqualityJoin {
     const char *const *starts; /* per file: the first j that applies */
 } KnEqualityJoin;
 
+/** Adds the positions of a deletion vector as those of file number `file` (read_vectors.c). */
+KN_NODISCARD KnCode kn_read_load_vector(KnRead *read, const KnManifestEntry *vector, size_t file,
+                                        const char *table, KnErr *err);
 KN_NODISCARD KnCode kn_read_load_positions(KnRead *read, KnReadGroup *group, KnErr *err);
 /** Ids in ascending order, made from a delete file's. */
 const int32_t *kn_read_sorted_ids(KnArena *arena, const KnDataFile *file);

@@ -19,16 +19,25 @@ typedef struct Positions {
     KN_VEC(const KnManifestEntry *) entries; /* distinct delete files */
 } Positions;
 
-static bool is_position_delete(const KnManifestEntry *entry)
+static bool is_vector(const KnManifestEntry *entry)
 {
-    return entry->file.content == KN_CONTENT_POSITION_DELETES;
+    return entry->file.content == KN_CONTENT_POSITION_DELETES &&
+           entry->file.format == KN_FORMAT_PUFFIN;
 }
 
-static void collect(Positions *p)
+static bool is_position_delete(const KnManifestEntry *entry)
 {
+    return entry->file.content == KN_CONTENT_POSITION_DELETES && !is_vector(entry);
+}
+
+/* The distinct delete files; true when there are deletion vectors too. */
+static bool collect(Positions *p)
+{
+    bool vectors = false;
     for (size_t i = 0; i < p->group->n_files; i++) {
         const KnScanTask *task = p->group->files[i]->task;
         for (size_t j = 0; j < task->n_deletes; j++) {
+            vectors = vectors || is_vector(task->deletes[j]);
             if (!is_position_delete(task->deletes[j]))
                 continue;
             bool made;
@@ -39,6 +48,7 @@ static void collect(Positions *p)
             *slot = (void *)(uintptr_t)p->entries.len; /* NOLINT(performance-no-int-to-ptr) */
         }
     }
+    return vectors;
 }
 
 /* For every delete file its number within those of one shape, or n. */
@@ -127,16 +137,32 @@ static KnCode load_shape(void *arg, KnReadFile *const *files, size_t n, KnErr *e
     return kn_session_exec(p->read->ses, sql.data, NULL, err);
 }
 
+static KnCode load_vectors(const Positions *p, KnErr *err)
+{
+    for (size_t i = 0; i < p->group->n_files; i++) {
+        const KnScanTask *task = p->group->files[i]->task;
+        for (size_t j = 0; j < task->n_deletes; j++)
+            if (is_vector(task->deletes[j]))
+                KN_TRY(kn_read_load_vector(p->read, task->deletes[j], i, p->group->position_table,
+                                           err));
+    }
+    return KN_OK;
+}
+
 static KnCode load(Positions *p, KnErr *err)
 {
-    collect(p);
-    if (p->entries.len == 0)
+    bool vectors = collect(p);
+    if (p->entries.len == 0 && !vectors)
         return KN_OK;
     const char *table = kn_read_new_table(p->read, "p");
     const char *sql =
         kn_arena_printf(p->read->arena, "CREATE TEMP TABLE %s (f BIGINT, p BIGINT)", table);
     KN_TRY(kn_session_exec(p->read->ses, sql, NULL, err));
     p->group->position_table = table;
+    if (vectors)
+        KN_TRY(load_vectors(p, err));
+    if (p->entries.len == 0)
+        return KN_OK;
     KnReadFile *files = NULL;
     KN_TRY(kn_read_look(p->read, p->entries.items, p->entries.len, &files, err));
     return kn_read_each_shape(files, p->entries.len, load_shape, p, err);
