@@ -43,6 +43,7 @@ int kn_code_exit_status(KnCode code)
     case KN_E_INVAL:
         return 2;
     case KN_E_REFUSED:
+    case KN_E_UNSUPPORTED:
         return 3;
     default:
         return 1;
@@ -93,7 +94,7 @@ KnCode kn_err_set_at(KnErr *err, const char *file, int line, KnCode code, const 
     return code;
 }
 
-KnCode kn_err_wrap(KnErr *err, KnCode code, const char *fmt, ...)
+KnCode(kn_err_wrap)(KnErr *err, KnCode code, const char *fmt, ...)
 {
     if (!err || code == KN_OK)
         return code;

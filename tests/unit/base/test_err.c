@@ -98,6 +98,7 @@ static void every_code_has_a_name_and_an_exit_status(void **state)
     assert_int_equal(kn_code_exit_status(KN_E_IO), 1);
     assert_int_equal(kn_code_exit_status(KN_E_INVAL), 2);
     assert_int_equal(kn_code_exit_status(KN_E_REFUSED), 3);
+    assert_int_equal(kn_code_exit_status(KN_E_UNSUPPORTED), 3);
     assert_true(kn_code_retriable(KN_E_BUSY));
     assert_false(kn_code_retriable(KN_E_UNKNOWN));
 }
