@@ -220,7 +220,7 @@ static KnCode run_changes(KnCall *call, KnErr *err)
         KN_TRY(find_chain(call->arena, ct.table, from, to, &feed, err));
     if (opts->net)
         make_net(&feed);
-    return kn_err_wrap(err, print_changes(call, &feed, err), "table %s", ct.table->name);
+    return print_changes(call, &feed, err);
 }
 
 const KnCommand kn_cmd_table_changes = {

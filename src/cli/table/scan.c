@@ -167,7 +167,7 @@ static KnCode run_scan(KnCall *call, KnErr *err)
     KN_TRY(kn_plan_scan(tbl, &plan_opts, &plan, err));
     KnCode rc = opts->plan ? print_plan(call, plan, err) : print_rows(call, plan, &read, err);
     kn_plan_free(plan);
-    return kn_err_wrap(err, rc, "table %s", tbl->name);
+    return rc;
 }
 
 const KnCommand kn_cmd_table_scan = {
