@@ -15,8 +15,6 @@
 #include "iceberg/changelog.h"
 
 #define KN_CHUNK_PLAN_VERSION 1
-#define KN_SPOOL_HASH_VERSION                                                                      \
-    1 /* of the spool's bucket hash and order; raise when either changes */
 
 typedef struct KnChunkRange {
     size_t file;       /* index in the plan's files */
@@ -48,8 +46,8 @@ typedef struct KnChunkPlan {
     KnSinkMode mode;
     size_t n_keys;
     const char **keys;
-    uint32_t n_buckets; /* COMPUTED */
-    int32_t hash_version;
+    uint32_t n_buckets;       /* COMPUTED */
+    const char *hash_version; /* COMPUTED: of the spool's hash (KN_ROW_HASH_VERSION), else "" */
     int64_t upserts, deletes;
     int64_t read_bytes;
     size_t n_files;

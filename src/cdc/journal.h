@@ -63,6 +63,7 @@ typedef struct KnJournalWindow {
     const char *operation;
     const char *window_label; /* kn_label_window() */
     const char *claim_label;  /* first windows; "" = none */
+    const char *table_uuid;   /* first windows: becomes the delivery's; not read back */
     int64_t upserts, deletes; /* planned */
     const char *plan;         /* text; NULL in history */
     size_t n_chunks;

@@ -6,7 +6,7 @@
  *
  * Order of calls on a sink: open, then any number of windows, then close. Each window is
  *
- *     probe(schema)  begin(window)  { find(label) | load(chunk) }*
+ *     probe(window)  begin(window)  { find(label) | load(chunk) }*
  *
  * begin() is the sink's half of the proof that source, journal and destination speak of the same
  * history: it refuses when the destination lacks a load that the journal has proven, or has loads
@@ -61,6 +61,7 @@ typedef struct KnSinkOptions {
 
 /* One window as the sink must know it before rows come. */
 typedef struct KnSinkWindow {
+    bool first;     /* of its epoch */
     const char *id; /* covers delivery, epoch, snapshots and plan */
     const char
         *claim_label; /* first window of an epoch: recorded when the target is taken; else NULL */
@@ -97,9 +98,10 @@ typedef struct KnSinkOps {
     /** The stable half of a sink's identity, without secrets; in arena. Touches nothing. */
     KnCode (*identify)(const KnSinkOptions *opts, KnArena *arena, const char **ret, KnErr *err);
     KnCode (*open)(const KnSinkOptions *opts, KnSink **ret, KnErr *err);
-    /** May this schema be delivered? Changes nothing. KN_E_REFUSED lists the differences, a line in
-     * all ("column a: BIGINT here, VARCHAR there; ..."). create: the target may be absent. */
-    KnCode (*probe)(KnSink *sink, const KnSchema *schema, bool create, KnErr *err);
+    /** May this window's schema be delivered? Changes nothing; the window's labels are not set yet
+     * (first: the target may be absent). KN_E_REFUSED lists the differences, in one line: "column
+     * a: BIGINT in the source, VARCHAR in the target; ...". */
+    KnCode (*probe)(KnSink *sink, const KnSinkWindow *win, KnErr *err);
     /** Takes, creates, clears or evolves the target for this window; see the head of this file.
      * Doing it again after a crash is harmless. KN_E_REFUSED: the histories differ. */
     KnCode (*begin)(KnSink *sink, const KnSinkWindow *win, KnErr *err);
@@ -125,9 +127,9 @@ KN_NODISCARD KnCode kn_sink_target_parse(KnArena *arena, const char *target,
                                          const char **ret_schema, const char **ret_table,
                                          KnErr *err);
 
-static inline KnCode kn_sink_probe(KnSink *sink, const KnSchema *schema, bool create, KnErr *err)
+static inline KnCode kn_sink_probe(KnSink *sink, const KnSinkWindow *win, KnErr *err)
 {
-    return sink->ops->probe(sink, schema, create, err);
+    return sink->ops->probe(sink, win, err);
 }
 static inline KnCode kn_sink_begin(KnSink *sink, const KnSinkWindow *win, KnErr *err)
 {
