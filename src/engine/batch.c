@@ -50,13 +50,13 @@ static KnBatch *window_new(KnChunk *chunk, size_t first, size_t rows, size_t n_c
     return batch;
 }
 
-KnBatch *kn_batch_new(duckdb_data_chunk data, KnResultTypes *types)
+KnBatch *kn_batch_new(duckdb_data_chunk chunk, KnResultTypes *types)
 {
-    KnChunk *chunk = kn_engine_zalloc(sizeof(*chunk));
-    atomic_init(&chunk->refs, 1);
-    chunk->chunk = data;
-    chunk->types = kn_result_types_ref(types);
-    return window_new(chunk, 0, duckdb_data_chunk_get_size(data), types->n);
+    KnChunk *owner = kn_engine_zalloc(sizeof(*owner));
+    atomic_init(&owner->refs, 1);
+    owner->chunk = chunk;
+    owner->types = kn_result_types_ref(types);
+    return window_new(owner, 0, duckdb_data_chunk_get_size(chunk), types->n);
 }
 
 KnBatch *kn_batch_ref(KnBatch *batch)

@@ -294,7 +294,7 @@ static KnCode footer_patch(int fd, off_t size, const char *from, size_t *ret_pat
 {
     uint8_t tail[TAIL];
     if (size < TAIL + 4 || pread(fd, tail, TAIL, size - TAIL) != TAIL ||
-        memcmp(tail + 4, "PAR1", 4))
+        memcmp(tail + 4, "PAR1", 4) != 0)
         return kn_err_set(err, KN_E_CORRUPT, "%s is not a Parquet file (no PAR1 at its end)", from);
     uint32_t len = (uint32_t)tail[0] | (uint32_t)tail[1] << 8 | (uint32_t)tail[2] << 16 |
                    (uint32_t)tail[3] << 24;

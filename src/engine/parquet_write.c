@@ -13,7 +13,9 @@
 #include "engine/engine_internal.h"
 #include "engine/parquet.h"
 
-enum { DEFAULT_GROUP_ROWS = 122880, PATH_SEPARATOR = '\x1f' };
+enum { DEFAULT_GROUP_ROWS = 122880 };
+
+static const char path_separator = '\x1f';
 
 static void partition_sql(KnBuf *sql, const KnPqWriteOptions *opts)
 {
@@ -95,7 +97,9 @@ static const char *leaf_path(KnArena *arena, KnStr key)
         } else if (c == '"') {
             quoted = !quoted;
         } else {
-            out[len++] = c == '.' && !quoted ? PATH_SEPARATOR : c;
+            if (c == '.' && !quoted)
+                c = path_separator;
+            out[len++] = c;
         }
     }
     out[len] = '\0';

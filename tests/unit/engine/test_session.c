@@ -3,6 +3,8 @@
  * labels: threads */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,13 +190,18 @@ static void truncated_and_damaged_parquet_is_corrupt_and_named(void **state)
     assert_non_null(strstr(b->err.msg, path));
 }
 
+typedef struct Interrupter {
+    KnSession *ses;
+    atomic_bool done;
+} Interrupter;
+
+/* Only a running statement sees the flag, so it is raised until the other side has stopped. */
 static void *interrupt_until_done(void *arg)
 {
-    Bench *b = arg;
-    /* The flag is only seen by a running statement, so it is raised until the other side stops. */
-    while (!b->err.retriable) {
-        kn_session_interrupt(b->ses);
-        (void)usleep(1000);
+    Interrupter *in = arg;
+    while (!atomic_load(&in->done)) {
+        kn_session_interrupt(in->ses);
+        (void)sched_yield();
     }
     return NULL;
 }
@@ -202,14 +209,12 @@ static void *interrupt_until_done(void *arg)
 static void another_thread_interrupts_a_statement(void **state)
 {
     Bench *b = *state;
-    KnErr err = {0};
+    Interrupter in = {.ses = b->ses};
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, interrupt_until_done, b), 0);
-    KnCode code = kn_session_exec(b->ses,
-                                  "SELECT count(*) FROM range(100000) a, range(1000000) b "
-                                  "WHERE a.range + b.range = 7",
-                                  NULL, &err);
-    __atomic_store_n(&b->err.retriable, true, __ATOMIC_SEQ_CST);
+    assert_int_equal(pthread_create(&thread, NULL, interrupt_until_done, &in), 0);
+    KnCode code = run(b, "SELECT count(*) FROM range(100000) a, range(1000000) b "
+                         "WHERE a.range + b.range = 7");
+    atomic_store(&in.done, true);
     pthread_join(thread, NULL);
     assert_int_equal(code, KN_E_CANCELLED);
     assert_string_equal(bench_text(b, "SELECT 'usable'"), "usable");
