@@ -231,7 +231,8 @@ static KnCode count_nan(KnWriter *w, const Leaf *leaf, const char *engine_path, 
     kn_buf_append(&sql, expr.data, expr.len);
     kn_buf_text(&sql, ")) FROM read_parquet(");
     kn_sql_path(&sql, kn_str(engine_path));
-    kn_buf_text(&sql, ")");
+    /* A folder d=nan would make a column of its own. */
+    kn_buf_text(&sql, ", hive_partitioning = false)");
     KN_TRY(kn_buf_check(&sql, err));
     return kn_session_query_i64(w->ses, sql.data, ret, err);
 }
