@@ -66,6 +66,23 @@ static bool is_time_transform(KnTransformKind kind)
            kind == KN_TRANSFORM_HOUR;
 }
 
+/* Truncating the least integers wraps round to the greatest values: a partition up there may hold
+ * either. */
+static bool may_have_wrapped(const Projected *p, const KnValue *lit)
+{
+    if (p->transform->kind != KN_TRANSFORM_TRUNCATE ||
+        (lit->kind != KN_TYPE_INT && lit->kind != KN_TYPE_LONG))
+        return false;
+    int64_t most = lit->kind == KN_TYPE_INT ? INT32_MAX : INT64_MAX;
+    return !p->part->has_upper || p->part->upper.i > most - p->transform->param;
+}
+
+static bool has_wrapped(const Projected *p, const KnValue *from, const KnValue *to)
+{
+    return p->transform->kind == KN_TRANSFORM_TRUNCATE &&
+           (from->kind == KN_TYPE_INT || from->kind == KN_TYPE_LONG) && to->i > from->i;
+}
+
 /* ---- inclusive ---- */
 
 static bool may_equal(const Projected *p, const KnValue *lit)
@@ -84,12 +101,14 @@ static bool may_be_ordered(const Projected *p, KnExprOp op, const KnValue *lit)
     bool less = op == KN_EXPR_LT || op == KN_EXPR_LE;
     KnValue v = *lit;
     KnValue t;
+    if (less && may_have_wrapped(p, lit))
+        return true;
     if (op == KN_EXPR_LT || op == KN_EXPR_GT) {
         bool text = lit->kind == KN_TYPE_STRING || lit->kind == KN_TYPE_BINARY;
         if (!text && !stepped(lit, less ? -1 : 1, &v))
             return true;
     }
-    if (!transformed(p, &v, &t))
+    if (!transformed(p, &v, &t) || has_wrapped(p, &v, &t))
         return true;
     if (less && is_time_transform(p->transform->kind) && t.i < 0)
         t.i++;
@@ -176,13 +195,15 @@ static bool must_be_ordered(const Projected *p, KnExprOp op, const KnValue *lit)
     bool less = op == KN_EXPR_LT || op == KN_EXPR_LE;
     KnValue v = *lit;
     KnValue t;
+    if (!less && may_have_wrapped(p, lit))
+        return false;
     if (op == KN_EXPR_LE || op == KN_EXPR_GE) {
         if (!stepped(lit, less ? 1 : -1, &v))
             return false;
     } else if (lit->kind == KN_TYPE_STRING || lit->kind == KN_TYPE_BINARY) {
         return false;
     }
-    if (!transformed(p, &v, &t))
+    if (!transformed(p, &v, &t) || has_wrapped(p, &v, &t))
         return false;
     if (!less && is_time_transform(p->transform->kind) && t.i < 0)
         t.i++;
