@@ -6,7 +6,8 @@
  *
  * A KnBatch is an immutable, refcounted window [first, first+rows) over an engine chunk; slices
  * share the chunk. Consumers read columns through KnVector views: plain arrays in the engine's own
- * layout, no copy. ref/unref are thread-safe; a batch may be read from many threads.
+ * layout, no copy. A batch outlives its stream and session; it must be gone before its engine is
+ * closed. ref/unref are thread-safe; a batch may be read from many threads.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -64,10 +64,13 @@ const char *kn_stream_column_name(const KnStream *stream,
 const KnColType *kn_stream_column_type(const KnStream *stream, size_t col);
 KnStream *kn_stream_close(KnStream *stream); /* accepts NULL; early close abandons the query */
 
-/* Errors of the engine become: IO and HTTP -> KN_E_IO, conversion/invalid Parquet -> KN_E_CORRUPT,
- * parser/binder/catalog -> KN_E_INVAL, out of memory -> KN_E_NOMEM (with "raise --memory-limit"),
- * interrupt -> KN_E_CANCELLED, constraint -> KN_E_EXISTS, no space -> KN_E_IO. One line, file
- * named. */
+/* Errors of the engine become: a missing file (HTTP 404 too) -> KN_E_NOTFOUND; other IO and HTTP,
+ * no space
+ * -> KN_E_IO; conversion, invalid Parquet -> KN_E_CORRUPT; parser, binder, catalog -> KN_E_INVAL;
+ * out of memory -> KN_E_NOMEM (with "raise --memory-limit"); interrupt -> KN_E_CANCELLED;
+ * constraint -> KN_E_EXISTS; transaction conflict -> KN_E_CONFLICT; permission -> KN_E_REFUSED; not
+ * implemented -> KN_E_UNSUPPORTED. One line; where the engine names no file, those of the
+ * statement's read_parquet(). */
 
 /* ---- SQL text ---- */
 void kn_sql_ident(KnBuf *buf, KnStr name); /* "na""me" */
