@@ -19,8 +19,7 @@
 
 /* ---- JSON ---- */
 
-/* v3 names a list "source-ids" for transforms of several columns; there is none that we know. */
-static KnCode get_source_id(const json_t *json, int32_t *ret, KnErr *err)
+KnCode kn_source_id_parse(const json_t *json, int32_t *ret, KnErr *err)
 {
     const json_t *list = json_object_get(json, "source-ids");
 
@@ -43,7 +42,7 @@ static KnCode parse_field(KnArena *arena, const json_t *json, KnPartitionField *
 
     KN_TRY(kn_json_get_str(json, "name", &name, err));
     KN_TRY(kn_json_get_str(json, "transform", &transform, err));
-    KN_TRY(get_source_id(json, &ret->source_id, err));
+    KN_TRY(kn_source_id_parse(json, &ret->source_id, err));
     KN_TRY(kn_json_opt_i32(json, "field-id", &ret->field_id, err));
     ret->name = kn_arena_strdup(arena, name);
     return kn_transform_parse(arena, kn_str(transform), &ret->transform, err);

@@ -6,6 +6,9 @@
 /* Partition field ids count from here (spec: "Partition Specs"). */
 #define KN_PARTITION_ID_FIRST 1000
 
+/** "source-id", or v3's "source-ids" of one column: no transform of several is known. */
+KN_NODISCARD KnCode kn_source_id_parse(const json_t *json, int32_t *ret, KnErr *err);
+
 /** The type of a transform that does not depend on its source; NULL where it does. */
 const KnType *kn_transform_own_type(const KnTransform *t);
 bool kn_transform_takes(const KnTransform *t, const KnType *source);

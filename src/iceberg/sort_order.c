@@ -24,13 +24,9 @@ static KnCode parse_field(KnArena *arena, const json_t *json, KnSortField *ret, 
     static const char *const directions[] = {"asc", "desc"};
     static const char *const nulls[] = {"nulls-first", "nulls-last"};
     const char *transform;
-    const json_t *list = json_object_get(json, "source-ids");
 
     KN_TRY(kn_json_get_str(json, "transform", &transform, err));
-    if (list && !json_object_get(json, "source-id"))
-        return kn_err_set(err, KN_E_UNSUPPORTED,
-                          "field 'source-ids': transforms of several columns are not known");
-    KN_TRY(kn_json_get_i32(json, "source-id", &ret->source_id, err));
+    KN_TRY(kn_source_id_parse(json, &ret->source_id, err));
     KN_TRY(parse_choice(json, "direction", directions, &ret->descending, err));
     KN_TRY(parse_choice(json, "null-order", nulls, &ret->nulls_last, err));
     return kn_transform_parse(arena, kn_str(transform), &ret->transform, err);

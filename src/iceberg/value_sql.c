@@ -4,8 +4,9 @@
  *
  * Text with a cast where the engine reads the text back unchanged. Where it does not (years beyond
  * four digits, NUL bytes), the number or the bytes themselves are given to a function that makes
- * the value. The engine uses the ends of the int32 days and int64 microseconds for its infinities,
- * and has no literal at all for the first moments of its range.
+ * the value (make_timestamptz, not a cast of a timestamp: that goes through floats of
+ * milliseconds). The engine uses the ends of the int32 days and int64 microseconds for its
+ * infinities, and has no literal at all for the first moments of its range.
  */
 #include <ctype.h>
 #include <math.h>
@@ -53,7 +54,10 @@ static KnCode timestamp_sql(KnBuf *buf, const KnType *type, int64_t value, KnErr
     if (value == INT64_MAX || value == -INT64_MAX) {
         kn_buf_printf(buf, "'%sinfinity'", sign);
     } else if (days < DAYS_PLAIN_MIN || days > DAYS_PLAIN_MAX) {
-        kn_buf_printf(buf, "make_timestamp%s(CAST('%lld' AS BIGINT))", ns ? "_ns" : "",
+        kn_buf_printf(buf, "make_timestamp%s(CAST('%lld' AS BIGINT))",
+                      ns                          ? "_ns"
+                      : kn_type_is_tz(type->kind) ? "tz"
+                                                  : "",
                       (long long)value);
     } else {
         KnTypeKind kind = type->kind == KN_TYPE_TIMESTAMPTZ_NS ? KN_TYPE_TIMESTAMP_NS : type->kind;
