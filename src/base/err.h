@@ -39,6 +39,14 @@ static inline KnCode kn_code_failed_(KnCode code)
     return code;
 }
 
+/* Likewise: wrapping returns the code that it was given. */
+#define kn_err_wrap(err, code, ...)                                                                \
+    ({                                                                                             \
+        KnCode kn_wrap_code_ = (code);                                                             \
+        (void)(kn_err_wrap)((err), kn_wrap_code_, __VA_ARGS__);                                    \
+        kn_wrap_code_;                                                                             \
+    })
+
 #define kn_err_set(err, code, ...)                                                                 \
     kn_code_failed_(kn_err_set_at((err), __FILE__, __LINE__, (code), __VA_ARGS__))
 

@@ -36,7 +36,7 @@ static int replay(const char *name, const uint8_t *data, size_t size)
     if (size)
         memcpy(copy, data, size);
     printf("%s: %zu bytes\n", name, size);
-    fflush(stdout);
+    (void)fflush(stdout);
     rc = LLVMFuzzerTestOneInput(copy, size);
     if (rc != 0)
         fprintf(stderr, "%s: the target returned %d, expected 0\n", name, rc);
