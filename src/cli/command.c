@@ -129,11 +129,11 @@ void kn_program_help(KnBuf *out)
 
 void kn_reference_markdown(KnArena *arena, KnBuf *out)
 {
-    kn_buf_text(out, "## Commands\n\nMade by `knut help --markdown` from the option tables; a test "
+    kn_buf_text(out, "# Commands and options\n\nMade by `knut help --markdown` from the option tables; a test "
                      "holds the two equal.\n");
     for (size_t i = 0; i < kn_n_commands; i++) {
         const KnCommand *command = kn_commands[i];
-        kn_buf_text(out, "\n### `");
+        kn_buf_text(out, "\n## `");
         usage_line(command, out);
         kn_buf_printf(out, "`\n\n%s.\n", command->summary);
         if (command->about)
@@ -145,7 +145,7 @@ void kn_reference_markdown(KnArena *arena, KnBuf *out)
         spec.n_groups--; /* the common options stand once, below */
         kn_options_markdown(&spec, out);
     }
-    kn_buf_text(out, "\n### Common options\n\nEvery command has these.\n\n");
+    kn_buf_text(out, "\n## Common options\n\nEvery command has these.\n\n");
     KnOptSpec common = {.groups = &kn_common_options, .n_groups = 1};
     kn_options_markdown(&common, out);
 }
