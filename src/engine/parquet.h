@@ -79,6 +79,9 @@ typedef struct KnPqWriteOptions {
         *partition_columns; /* columns of select_sql that name the folder and are NOT written */
     size_t n_partition_columns;
     const char *file_pattern; /* "00000-<uuid>-{i}" for folder targets */
+    /* The engine's dictionaries take 0.0 and -0.0 for one value and write whichever came first: set
+     * where rows have -0.0. */
+    bool no_dictionary;
 } KnPqWriteOptions;
 
 /** Runs COPY … RETURN_STATS. No rows = no files. On failure files already made are left: the caller

@@ -38,6 +38,8 @@ static void copy_sql(KnBuf *sql, const KnPqWriteOptions *opts)
         kn_buf_printf(sql, ", COMPRESSION_LEVEL %d", opts->codec_level);
     kn_buf_printf(sql, ", ROW_GROUP_SIZE %lld",
                   (long long)(opts->row_group_rows ? opts->row_group_rows : DEFAULT_GROUP_ROWS));
+    if (opts->no_dictionary)
+        kn_buf_text(sql, ", DICTIONARY_SIZE_LIMIT 0");
     if (opts->field_ids_sql)
         kn_buf_printf(sql, ", FIELD_IDS %s", opts->field_ids_sql);
     if (opts->target_bytes)

@@ -4,8 +4,9 @@
  *
  * A value that holds no float and no map is its own identity. A float at the top is compared as
  * itself and by "is it -0.0"; nested ones become text, which spells both zeros and one NaN. A map
- * becomes its sorted list of entries. Lambda parameters are numbered by depth, since the engine's
- * nested lambdas see the outer ones.
+ * becomes its sorted list of entries. A float is never named bare: the engine's sort takes columns
+ * that are keys back out of the key, where -0.0 has become 0.0, and a window sorts too. Lambda
+ * parameters are numbered by depth, since the engine's nested lambdas see the outer ones.
  */
 #include "iceberg/row_sql.h"
 
@@ -30,6 +31,15 @@ bool kn_row_identity_is_plain(const KnType *type)
 
 static void canonical(KnBuf *buf, const KnType *type, KnStr expr, int depth);
 
+static void put_field(KnBuf *buf, KnStr expr, const char *name)
+{
+    kn_buf_text(buf, "struct_extract(");
+    kn_buf_str(buf, expr);
+    kn_buf_text(buf, ", ");
+    kn_sql_text(buf, kn_str(name));
+    kn_buf_char(buf, ')');
+}
+
 static void canonical_struct(KnBuf *buf, const KnType *type, KnStr expr, int depth)
 {
     kn_buf_text(buf, "CASE WHEN (");
@@ -38,11 +48,7 @@ static void canonical_struct(KnBuf *buf, const KnType *type, KnStr expr, int dep
     for (size_t i = 0; i < type->n_fields; i++) {
         KN_BUF_AUTO inner;
         kn_buf_init(&inner, buf->max);
-        kn_buf_text(&inner, "struct_extract(");
-        kn_buf_str(&inner, expr);
-        kn_buf_text(&inner, ", ");
-        kn_sql_text(&inner, kn_str(type->fields[i].name));
-        kn_buf_char(&inner, ')');
+        put_field(&inner, expr, type->fields[i].name);
         kn_buf_printf(buf, "%sf%zu := ", i > 0 ? ", " : "", i);
         canonical(buf, type->fields[i].type, (KnStr){inner.data, inner.len}, depth);
     }
@@ -104,13 +110,98 @@ void kn_row_identity_sql(KnBuf *buf, const KnType *type, KnStr expr)
         canonical(buf, type, expr, 0);
         return;
     }
+    kn_buf_char(buf, '(');
     kn_buf_str(buf, expr);
-    kn_buf_text(buf, ", (");
+    kn_buf_text(buf, " + 0), (");
     kn_buf_str(buf, expr);
     kn_buf_text(buf, " = 0 AND signbit(");
     kn_buf_str(buf, expr);
     kn_buf_text(buf, "))");
 }
+
+/* ---- -0.0 ---- */
+
+static bool has_float(const KnType *type)
+{
+    bool found = is_float(type);
+    for (size_t i = 0; !found && i < type->n_fields; i++)
+        found = has_float(type->fields[i].type);
+    return found;
+}
+
+static void negative_zero(KnBuf *buf, const KnType *type, KnStr expr, int depth);
+
+static void negative_zero_list(KnBuf *buf, const KnField *element, KnStr list, int depth)
+{
+    char name[16];
+    int len = snprintf(name, sizeof(name), "x%d", depth);
+    kn_buf_text(buf, "len(list_filter(");
+    kn_buf_str(buf, list);
+    kn_buf_printf(buf, ", lambda %s: ", name);
+    negative_zero(buf, element->type, (KnStr){name, (size_t)len}, depth + 1);
+    kn_buf_text(buf, ")) > 0");
+}
+
+static void negative_zero_map(KnBuf *buf, const KnType *type, KnStr expr, int depth)
+{
+    static const char *const parts[] = {"map_keys(", "map_values("};
+    bool first = true;
+    for (size_t i = 0; i < 2; i++) {
+        if (!has_float(type->fields[i].type))
+            continue;
+        KN_BUF_AUTO list;
+        kn_buf_init(&list, buf->max);
+        kn_buf_text(&list, parts[i]);
+        kn_buf_str(&list, expr);
+        kn_buf_char(&list, ')');
+        kn_buf_text(buf, first ? "" : " OR ");
+        negative_zero_list(buf, &type->fields[i], (KnStr){list.data, list.len}, depth);
+        first = false;
+    }
+}
+
+static void negative_zero_struct(KnBuf *buf, const KnType *type, KnStr expr, int depth)
+{
+    bool first = true;
+    for (size_t i = 0; i < type->n_fields; i++) {
+        if (!has_float(type->fields[i].type))
+            continue;
+        KN_BUF_AUTO inner;
+        kn_buf_init(&inner, buf->max);
+        put_field(&inner, expr, type->fields[i].name);
+        kn_buf_text(buf, first ? "" : " OR ");
+        negative_zero(buf, type->fields[i].type, (KnStr){inner.data, inner.len}, depth);
+        first = false;
+    }
+}
+
+static void negative_zero(KnBuf *buf, const KnType *type, KnStr expr, int depth)
+{
+    kn_buf_char(buf, '(');
+    if (is_float(type)) {
+        kn_buf_str(buf, expr);
+        kn_buf_text(buf, " = 0 AND signbit(");
+        kn_buf_str(buf, expr);
+        kn_buf_char(buf, ')');
+    } else if (type->kind == KN_TYPE_STRUCT) {
+        negative_zero_struct(buf, type, expr, depth);
+    } else if (type->kind == KN_TYPE_LIST) {
+        negative_zero_list(buf, &type->fields[0], expr, depth);
+    } else {
+        negative_zero_map(buf, type, expr, depth);
+    }
+    kn_buf_char(buf, ')');
+}
+
+bool kn_row_negative_zero_sql(KnBuf *buf, const KnType *type, KnStr expr)
+{
+    if (!has_float(type))
+        return false;
+    negative_zero(buf, type, expr, 0);
+    return true;
+}
+
+/* ---- buckets ---- */
 
 /* A value's text for the hash; NULL stays NULL. */
 static void text_sql(KnBuf *buf, const KnType *type, KnStr expr)

@@ -15,6 +15,10 @@ void kn_row_identity_sql(KnBuf *buf, const KnType *type, KnStr expr);
 /** True when the identity is the value itself, so that a group's key is the value. */
 bool kn_row_identity_is_plain(const KnType *type);
 
+/** Appends a condition that is true when a value holds a -0.0 at any depth, else false or NULL;
+ * false = the type has no floats, nothing was appended. */
+bool kn_row_negative_zero_sql(KnBuf *buf, const KnType *type, KnStr expr);
+
 /** One column of a row: its type and the SQL that yields it. */
 typedef struct KnRowColumn {
     const KnType *type;

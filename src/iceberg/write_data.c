@@ -2,10 +2,12 @@
 /*
  * write_data.c - rows to Parquet files, one partition after another.
  *
- * Without partitions (and without a sort order) rows stream straight into COPY. With partitions
- * they are first kept in a temporary table (spilled by the engine as needed) that is sorted by the
- * partition tuple; then each partition is one COPY of one range of that table. So a file holds one
- * partition, memory does not grow with their number, and names follow the rule
+ * Rows without partitions and without floating point columns stream straight into COPY. Others are
+ * first kept in a temporary table (spilled by the engine as needed): with partitions, to be sorted
+ * by the partition tuple, so that each partition is one COPY of one range of that table; with
+ * floats, to be asked for a -0.0 before they are written (see no_dictionary in engine/parquet.h;
+ * the rows may come from a source that cannot be read twice). So a file holds one partition, memory
+ * does not grow with their number, and names follow the rule
  * `<data folder>/<partition path>/NNNNN-<uuid>-M.parquet`: N counts the COPY commands of the
  * operation, M the files of one. The uuid makes names new, whoever else writes there.
  */
@@ -30,9 +32,15 @@ typedef struct Data {
     bool lineage;
     const char *source; /* a relation with columns c0, ... (and lineage): table name or (SELECT) */
     const char *order;  /* " ORDER BY ..." or "" */
+    bool negative_zero; /* some row has a -0.0: files go without dictionaries */
 } Data;
 
 /* ---- expressions ---- */
+
+static bool is_float(const KnType *type)
+{
+    return type->kind == KN_TYPE_FLOAT || type->kind == KN_TYPE_DOUBLE;
+}
 
 /* The SQL of a column at any depth of structs; false = id is not there. */
 static bool path_sql(KnBuf *buf, const KnType *type, int32_t id, const char *prefix,
@@ -97,6 +105,18 @@ static KnCode partition_columns(const KnWriter *w, KnBuf *buf, KnErr *err)
     return KN_OK;
 }
 
+/* The engine's sort takes a column that is a key back out of the key, where -0.0 has become 0.0:
+ * floats are sorted by an expression. */
+static KnCode sort_term(const KnWriter *w, KnBuf *buf, const KnSortField *field, KnErr *err)
+{
+    const KnField *source = kn_schema_find_id(w->schema, field->source_id);
+    bool is_bare_float = source && is_float(source->type);
+    kn_buf_text(buf, is_bare_float ? "(" : "");
+    KN_TRY(transform_sql(w, buf, field->source_id, &field->transform, err));
+    kn_buf_text(buf, is_bare_float ? " + 0)" : "");
+    return KN_OK;
+}
+
 static KnCode order_sql(const KnWriter *w, const char **ret, KnErr *err)
 {
     *ret = "";
@@ -107,7 +127,7 @@ static KnCode order_sql(const KnWriter *w, const char **ret, KnErr *err)
     for (size_t i = 0; i < w->sort_order->n_fields; i++) {
         const KnSortField *field = &w->sort_order->fields[i];
         kn_buf_text(&buf, i > 0 ? ", " : " ORDER BY ");
-        KN_TRY(transform_sql(w, &buf, field->source_id, &field->transform, err));
+        KN_TRY(sort_term(w, &buf, field, err));
         kn_buf_text(&buf, field->descending ? " DESC" : " ASC");
         kn_buf_text(&buf, field->nulls_last ? " NULLS LAST" : " NULLS FIRST");
     }
@@ -245,6 +265,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
         .target_bytes =
             (uint64_t)kn_write_property_i64(md, "write.target-file-size-bytes", INT64_C(512) << 20),
         .file_pattern = kn_arena_printf(w->arena, "%s{i}", prefix),
+        .no_dictionary = data->negative_zero,
     };
     KnPqWritten *files = NULL;
     size_t n = 0;
@@ -269,11 +290,6 @@ static KnCode copy_value(const KnWriter *w, size_t field, const KnVector *vec, s
     if (bytes && !ret->null)
         ret->bytes.ptr = kn_arena_strndup(w->arena, ret->bytes.ptr, ret->bytes.len);
     return KN_OK;
-}
-
-static bool is_float(const KnType *type)
-{
-    return type->kind == KN_TYPE_FLOAT || type->kind == KN_TYPE_DOUBLE;
 }
 
 /* " WHERE p0 IS NOT DISTINCT FROM ... AND ..." of one tuple. */
@@ -315,6 +331,17 @@ static KnCode take_parts(const KnWriter *w, const KnBatch *batch, PartVec *parts
     return KN_OK;
 }
 
+/* Equal for rows of one partition, in any order. */
+static void put_tuple(KnBuf *buf, const KnWriter *w)
+{
+    for (size_t i = 0; i < w->spec->n_fields; i++) {
+        char name[24];
+        int len = snprintf(name, sizeof(name), "p%zu", i);
+        kn_buf_text(buf, i > 0 ? ", " : "");
+        kn_row_identity_sql(buf, w->partition_type->fields[i].type, (KnStr){name, (size_t)len});
+    }
+}
+
 static KnCode find_parts(const KnWriter *w, const char *table, PartVec *parts, KnErr *err)
 {
     KN_BUF_AUTO sql;
@@ -323,17 +350,9 @@ static KnCode find_parts(const KnWriter *w, const char *table, PartVec *parts, K
     for (size_t i = 0; i < w->spec->n_fields; i++)
         kn_buf_printf(&sql, "%sany_value(p%zu)", i > 0 ? ", " : "", i);
     kn_buf_printf(&sql, " FROM %s GROUP BY ", table);
-    KN_BUF_AUTO by;
-    kn_buf_init(&by, (size_t)16 << 20);
-    for (size_t i = 0; i < w->spec->n_fields; i++) {
-        char name[24];
-        int len = snprintf(name, sizeof(name), "p%zu", i);
-        kn_buf_text(&by, i > 0 ? ", " : "");
-        kn_row_identity_sql(&by, w->partition_type->fields[i].type, (KnStr){name, (size_t)len});
-    }
-    kn_buf_append(&sql, by.data, by.len);
+    put_tuple(&sql, w);
     kn_buf_text(&sql, " ORDER BY ");
-    kn_buf_append(&sql, by.data, by.len);
+    put_tuple(&sql, w);
     KN_TRY(kn_buf_check(&sql, err));
     KnStream *stream = NULL;
     KN_TRY(kn_session_query(w->ses, sql.data, &stream, err));
@@ -349,7 +368,39 @@ static KnCode find_parts(const KnWriter *w, const char *table, PartVec *parts, K
     return rc;
 }
 
-/* The rows with their partition tuple, in its order, as a temporary table. */
+/* Conditions for a -0.0 in any column; false = no column can have one. */
+static bool put_negative_zero(KnBuf *buf, const KnSchema *schema)
+{
+    bool any = false;
+    for (size_t i = 0; i < schema->root.n_fields; i++) {
+        char name[24];
+        int len = snprintf(name, sizeof(name), "c%zu", i);
+        KN_BUF_AUTO one;
+        kn_buf_init(&one, buf->max);
+        KnStr column = {name, (size_t)len};
+        if (!kn_row_negative_zero_sql(&one, schema->root.fields[i].type, column))
+            continue;
+        kn_buf_text(buf, any ? " OR " : "");
+        kn_buf_append(buf, one.data, one.len);
+        any = true;
+    }
+    return any;
+}
+
+static KnCode find_negative_zero(Data *data, const char *condition, KnErr *err)
+{
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, (size_t)256 << 20);
+    kn_buf_printf(&sql, "SELECT EXISTS (SELECT 1 FROM %s WHERE %s)::BIGINT", data->source,
+                  condition);
+    KN_TRY(kn_buf_check(&sql, err));
+    int64_t found = 0;
+    KN_TRY(kn_session_query_i64(data->w->ses, sql.data, &found, err));
+    data->negative_zero = found != 0;
+    return KN_OK;
+}
+
+/* The rows as a temporary table, with partitions: with their tuple, in its order. */
 static KnCode keep_rows(Data *data, const char *rows_sql, const char *table, KnErr *err)
 {
     const KnWriter *w = data->w;
@@ -357,15 +408,19 @@ static KnCode keep_rows(Data *data, const char *rows_sql, const char *table, KnE
     kn_buf_init(&sql, (size_t)256 << 20);
     kn_buf_printf(&sql, "CREATE TEMP TABLE %s AS SELECT *", table);
     KN_TRY(partition_columns(w, &sql, err));
-    kn_buf_printf(&sql, " FROM (%s\n) AS rows ORDER BY ", rows_sql);
-    for (size_t i = 0; i < w->spec->n_fields; i++)
-        kn_buf_printf(&sql, "%sp%zu", i > 0 ? ", " : "", i);
+    kn_buf_printf(&sql, " FROM (%s\n) AS rows", rows_sql);
+    if (w->spec->n_fields > 0) {
+        kn_buf_text(&sql, " ORDER BY ");
+        put_tuple(&sql, w);
+    }
     KN_TRY(kn_buf_check(&sql, err));
     return kn_session_exec(w->ses, sql.data, NULL, err);
 }
 
 static KnCode copy_parts(Data *data, const char *table, KnErr *err)
 {
+    if (data->w->spec->n_fields == 0)
+        return copy_part(data, &(Part){0}, err);
     PartVec parts = {0};
     KnCode rc = find_parts(data->w, table, &parts, err);
     for (size_t i = 0; rc == KN_OK && i < parts.len; i++)
@@ -374,22 +429,33 @@ static KnCode copy_parts(Data *data, const char *table, KnErr *err)
     return rc;
 }
 
-KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err)
+static KnCode copy_kept(Data *data, const char *rows_sql, const char *zeros, KnErr *err)
 {
-    Data data = {.w = w, .lineage = lineage};
-    KN_TRY(order_sql(w, &data.order, err));
-    if (w->spec->n_fields == 0) {
-        data.source = kn_arena_printf(w->arena, "(%s\n) AS rows", rows_sql);
-        return copy_part(&data, &(Part){0}, err);
-    }
+    const KnWriter *w = data->w;
     const char *table = kn_arena_printf(w->arena, "kn_write_%" PRIx64, (uint64_t)kn_random_id());
-    data.source = table;
-    KnCode rc = keep_rows(&data, rows_sql, table, err);
+    data->source = table;
+    KnCode rc = keep_rows(data, rows_sql, table, err);
+    if (rc == KN_OK && zeros)
+        rc = find_negative_zero(data, zeros, err);
     if (rc == KN_OK)
-        rc = copy_parts(&data, table, err);
+        rc = copy_parts(data, table, err);
     KN_BUF_AUTO drop;
     kn_buf_init(&drop, 256);
     kn_buf_printf(&drop, "DROP TABLE IF EXISTS %s", table);
     KnCode dropped = kn_session_exec(w->ses, drop.data, NULL, rc == KN_OK ? err : NULL);
     return rc == KN_OK ? dropped : rc;
+}
+
+KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err)
+{
+    Data data = {.w = w, .lineage = lineage};
+    KN_TRY(order_sql(w, &data.order, err));
+    KN_BUF_AUTO zeros;
+    kn_buf_init(&zeros, (size_t)64 << 20);
+    bool has_floats = put_negative_zero(&zeros, w->schema);
+    KN_TRY(kn_buf_check(&zeros, err));
+    if (w->spec->n_fields > 0 || has_floats)
+        return copy_kept(&data, rows_sql, has_floats ? zeros.data : NULL, err);
+    data.source = kn_arena_printf(w->arena, "(%s\n) AS rows", rows_sql);
+    return copy_part(&data, &(Part){0}, err);
 }
