@@ -24,6 +24,11 @@ static KnCode truncated(const char *what, KnErr *err)
 KnCode kn_avro_read_long(KnAvroCursor *cur, int64_t *ret, KnErr *err)
 {
     const uint8_t *p = cur->pos;
+    if (p != cur->end && *p < 0x80) { /* the usual case */
+        *ret = (int64_t)(*p >> 1) ^ -(int64_t)(*p & 1);
+        cur->pos = p + 1;
+        return KN_OK;
+    }
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (p == cur->end)
@@ -120,7 +125,7 @@ KnCode kn_avro_read_branch(KnAvroCursor *cur, const KnAvroType *type, const KnAv
         *ret = type;
         return KN_OK;
     }
-    int64_t branch;
+    int64_t branch = -1;
     KN_TRY(kn_avro_read_long(cur, &branch, err));
     if (branch < 0 || (uint64_t)branch >= type->n_fields)
         return kn_err_set(err, KN_E_CORRUPT, "Avro: branch %lld of a union of %zu",
@@ -157,6 +162,17 @@ KnCode kn_avro_read_block_count(KnAvroCursor *cur, int64_t *ret_count, KnErr *er
     return read_block(cur, ret_count, &size, err);
 }
 
+/* Most numbers are of one byte; the rest goes the careful way. */
+static inline KnCode skip_long(KnAvroCursor *cur, KnErr *err)
+{
+    if (cur->pos != cur->end && *cur->pos < 0x80) {
+        ++cur->pos;
+        return KN_OK;
+    }
+    int64_t number;
+    return kn_avro_read_long(cur, &number, err);
+}
+
 static KnCode skip_bytes(KnAvroCursor *cur, size_t size, KnErr *err)
 {
     KnStr ignored;
@@ -169,8 +185,8 @@ static KnCode skip_blocks(KnAvroCursor *cur, const KnAvroType *type, KnErr *err)
     const KnAvroType *of = type->fields[0].type;
     bool map = type->kind == KN_AVRO_MAP;
     for (;;) {
-        int64_t count;
-        int64_t size;
+        int64_t count = 0;
+        int64_t size = -1;
         KN_TRY(read_block(cur, &count, &size, err));
         if (count == 0)
             return KN_OK;
@@ -212,7 +228,6 @@ KnCode kn_avro_skip(KnAvroCursor *cur, const KnAvroType *type, KnErr *err)
 {
     if (type->zero_size)
         return KN_OK;
-    int64_t number;
     bool flag;
     KnStr bytes;
     switch (type->kind) {
@@ -223,7 +238,7 @@ KnCode kn_avro_skip(KnAvroCursor *cur, const KnAvroType *type, KnErr *err)
     case KN_AVRO_INT:
     case KN_AVRO_LONG:
     case KN_AVRO_ENUM:
-        return kn_avro_read_long(cur, &number, err);
+        return skip_long(cur, err);
     case KN_AVRO_FLOAT:
         return skip_bytes(cur, 4, err);
     case KN_AVRO_DOUBLE:

@@ -9,6 +9,7 @@
  * here because the text comes from outside. Attributes with the wrong type are ignored, as Avro
  * asks for logical types; a wrong structure is KN_E_CORRUPT.
  */
+#include <assert.h>
 #include <limits.h>
 
 #include "base/json.h"
@@ -159,10 +160,11 @@ static KnCode parse_field(Parser *p, const json_t *json, Place at, KnAvroField *
     const json_t *of = json_object_get(json, "type");
     if (!name || !of)
         return kn_err_set(err, KN_E_CORRUPT, "Avro schema: a field without name or type");
-    const KnAvroType *type;
+    const KnAvroType *type = NULL;
     KnCode code = parse(p, of, at, &type, err);
     if (code != KN_OK)
         return kn_err_wrap(err, code, "field '%.60s'", name);
+    assert(ret && type);
     ret->name = kn_arena_strdup(p->arena, name);
     ret->field_id = get_int(json, "field-id", -1);
     ret->type = type;
@@ -177,11 +179,12 @@ static KnCode parse_record(Parser *p, const json_t *json, Place at, KnAvroType *
     Place inside = {.depth = at.depth + 1};
     KN_TRY(enter_name(p, json, at, type, &inside.space, err));
     size_t n = json_array_size(list);
-    KnAvroField *fields;
+    KnAvroField *fields = NULL;
     KN_TRY(new_fields(p, type, n, &fields, err));
     bool zero = true;
     for (size_t i = 0; i < n; ++i) {
         KN_TRY(parse_field(p, json_array_get(list, i), inside, &fields[i], err));
+        assert(fields[i].type);
         zero = zero && fields[i].type->zero_size;
     }
     type->n_fields = n;
@@ -195,7 +198,7 @@ static KnCode parse_items(Parser *p, const json_t *json, Place at, KnAvroType *t
     const json_t *of = json_object_get(json, key);
     if (!of)
         return kn_err_set(err, KN_E_CORRUPT, "Avro schema: an array or map without %s", key);
-    KnAvroField *fields;
+    KnAvroField *fields = NULL;
     KN_TRY(new_fields(p, type, 1, &fields, err));
     KN_TRY(parse(p, of, (Place){at.space, at.depth + 1}, &fields[0].type, err));
     fields[0].name = key;
@@ -223,7 +226,7 @@ static KnCode parse_union(Parser *p, const json_t *json, Place at, const KnAvroT
     if (n == 0)
         return kn_err_set(err, KN_E_CORRUPT, "Avro schema: a union without branches");
     KnAvroType *type;
-    KnAvroField *fields;
+    KnAvroField *fields = NULL;
     KN_TRY(new_type(p, NULL, KN_AVRO_UNION, &type, err));
     KN_TRY(new_fields(p, type, n, &fields, err));
     for (size_t i = 0; i < n; ++i) {
