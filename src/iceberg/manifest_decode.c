@@ -246,7 +246,7 @@ static KnCode list_reserve(KnManifestDecoder *dec, List *list, int64_t count, Kn
     char *items = kn_arena_try_alloc(dec->arena, cap * list->size);
     if (!items)
         return no_memory(err);
-    if (list->n)
+    if (list->items)
         memcpy(items, list->items, list->n * list->size);
     list->items = items;
     list->cap = cap;
@@ -363,7 +363,7 @@ static KnCode decode_value(KnManifestDecoder *dec, const KnManifestOp *op, const
     case KN_SHAPE_TRISTATE: {
         bool flag;
         KN_TRY(kn_avro_read_boolean(&dec->cur, &flag, err));
-        *(int8_t *)at = flag;
+        *(int8_t *)at = flag ? 1 : 0;
         return KN_OK;
     }
     case KN_SHAPE_CONTENT:

@@ -51,7 +51,7 @@ static bool is_null(const KnManifestField *field, const void *at)
 static KnCode put_decimal(KnBuf *buf, const KnType *type, __int128 value, KnErr *err)
 {
     size_t size = kn_manifest_decimal_size(type->precision);
-    uint8_t bytes[16];
+    uint8_t bytes[16] = {0};
     __int128 rest = value;
     for (size_t i = size; i-- > 0; rest >>= 8)
         bytes[i] = (uint8_t)rest;

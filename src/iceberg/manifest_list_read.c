@@ -103,6 +103,7 @@ static KnCode read_embedded(KnFileIO *io, KnArena *arena, const KnSnapshot *snap
     return KN_OK;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): an array is two outputs */
 KnCode kn_manifest_list_read(KnFileIO *io, KnArena *arena, const KnMetadata *md,
                              const KnSnapshot *snap, KnManifestFile **ret, size_t *ret_n,
                              KnErr *err)

@@ -74,7 +74,7 @@ KnCode kn_manifest_summary_finish(const KnManifestSummary *summary, KnArena *are
         const Field *field = &summary->fields[i];
         const KnType *type = summary->type->fields[i].type;
         list[i].contains_null = field->null;
-        list[i].contains_nan = field->nan;
+        list[i].contains_nan = field->nan ? 1 : 0;
         KN_TRY(keep_bound(arena, type, field->min, &list[i].lower, err));
         KN_TRY(keep_bound(arena, type, field->max, &list[i].upper, err));
     }

@@ -268,33 +268,54 @@ static void kinds_open(int32_t version, Kinds *ret)
     ret->type = (KnType){.kind = KN_TYPE_STRUCT, .n_fields = ret->n, .fields = ret->fields};
 }
 
-/* One low, one high value of each kind. */
-static void fill_values(KnValue *values, size_t n, bool high)
+static KnStr extreme_bytes(KnTypeKind kind, bool high)
 {
-    __int128 big = ((__int128)1 << 126) - 1; /* 38 digits begin with an 8 */
     static const KnStr low_bytes[] = {KN_STR_LIT(""), KN_STR_LIT("0123456789abcdef"),
                                       KN_STR_LIT("\0\0\0"), KN_STR_LIT("")};
     static const KnStr high_bytes[] = {KN_STR_LIT("\xc3\xa9\xf0\x9f\x98\x80"),
                                        KN_STR_LIT("fedcba9876543210"), KN_STR_LIT("\xff\xff\xff"),
                                        KN_STR_LIT("\xff\0\x80")};
-    for (size_t i = 0; i < n; ++i) {
-        const KnType *type = i < N_KINDS ? &kinds[i] : &ns_kinds[i - N_KINDS];
-        values[i] = (KnValue){.kind = type->kind, .scale = type->scale};
-        if (type->kind == KN_TYPE_BOOLEAN)
-            values[i].b = high;
-        else if (type->kind == KN_TYPE_FLOAT)
-            values[i].d = high ? (double)3.4e38F : -0.0;
-        else if (type->kind == KN_TYPE_DOUBLE)
-            values[i].d = high ? INFINITY : -1e-300;
-        else if (type->kind == KN_TYPE_DECIMAL)
-            values[i].dec = high ? big : -big;
-        else if (type->kind == KN_TYPE_INT || type->kind == KN_TYPE_DATE)
-            values[i].i = high ? INT32_MAX : INT32_MIN;
-        else if (type->kind >= KN_TYPE_STRING && type->kind <= KN_TYPE_BINARY)
-            values[i].bytes = (high ? high_bytes : low_bytes)[type->kind - KN_TYPE_STRING];
-        else
-            values[i].i = high ? INT64_MAX : INT64_MIN;
+    return (high ? high_bytes : low_bytes)[kind - KN_TYPE_STRING];
+}
+
+static KnValue extreme_value(const KnType *type, bool high)
+{
+    __int128 big = ((__int128)1 << 126) - 1; /* 38 digits begin with an 8 */
+    KnValue v = {.kind = type->kind, .scale = type->scale};
+    switch (type->kind) {
+    case KN_TYPE_BOOLEAN:
+        v.b = high;
+        break;
+    case KN_TYPE_FLOAT:
+        v.d = high ? (double)3.4e38F : -0.0;
+        break;
+    case KN_TYPE_DOUBLE:
+        v.d = high ? INFINITY : -1e-300;
+        break;
+    case KN_TYPE_DECIMAL:
+        v.dec = high ? big : -big;
+        break;
+    case KN_TYPE_INT:
+    case KN_TYPE_DATE:
+        v.i = high ? INT32_MAX : INT32_MIN;
+        break;
+    case KN_TYPE_STRING:
+    case KN_TYPE_UUID:
+    case KN_TYPE_FIXED:
+    case KN_TYPE_BINARY:
+        v.bytes = extreme_bytes(type->kind, high);
+        break;
+    default:
+        v.i = high ? INT64_MAX : INT64_MIN;
     }
+    return v;
+}
+
+/* One low, one high value of each kind. */
+static void fill_values(KnValue *values, size_t n, bool high)
+{
+    for (size_t i = 0; i < n; ++i)
+        values[i] = extreme_value(i < N_KINDS ? &kinds[i] : &ns_kinds[i - N_KINDS], high);
 }
 
 static void assert_same_values(const KnValue *got, const KnValue *want, size_t n)
