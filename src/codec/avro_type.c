@@ -184,7 +184,7 @@ static KnCode parse_record(Parser *p, const json_t *json, Place at, KnAvroType *
     bool zero = true;
     for (size_t i = 0; i < n; ++i) {
         KN_TRY(parse_field(p, json_array_get(list, i), inside, &fields[i], err));
-        assert(fields[i].type);
+        assert(fields && fields[i].type);
         zero = zero && fields[i].type->zero_size;
     }
     type->n_fields = n;
