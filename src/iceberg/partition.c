@@ -271,7 +271,8 @@ KnCode kn_partition_type(KnArena *arena, const KnPartitionSpec *spec, const KnSc
 
 static void base64(KnBuf *buf, KnStr bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
     for (size_t i = 0; i < bytes.len; i += 3) {
         size_t left = bytes.len - i;
@@ -282,8 +283,8 @@ static void base64(KnBuf *buf, KnStr bytes)
             bits |= (uint8_t)bytes.ptr[i + 2];
         kn_buf_char(buf, digits[bits >> 18]);
         kn_buf_char(buf, digits[bits >> 12 & 63]);
-        kn_buf_char(buf, left > 1 ? digits[bits >> 6 & 63] : '=');
-        kn_buf_char(buf, left > 2 ? digits[bits & 63] : '=');
+        kn_buf_char(buf, digits[left > 1 ? bits >> 6 & 63 : 64]);
+        kn_buf_char(buf, digits[left > 2 ? bits & 63 : 64]);
     }
 }
 

@@ -36,15 +36,18 @@ static bool eat_required(Parser *p)
 /* "decimal(9, 2)", "fixed[16]": the word and what is in brackets behind it. */
 static KnCode parse_primitive(Parser *p, const KnType **ret, KnErr *err)
 {
-    size_t start = p->cur.at;
+    size_t start;
     KnStr word = kn_cursor_peek_word(&p->cur);
-    char close;
+    char close = '\0';
 
     if (word.len == 0)
         return kn_cursor_fail(&p->cur, "a type", err);
     start = p->cur.at;
     p->cur.at += word.len;
-    close = kn_cursor_eat(&p->cur, '(') ? ')' : kn_cursor_eat(&p->cur, '[') ? ']' : '\0';
+    if (kn_cursor_eat(&p->cur, '('))
+        close = ')';
+    else if (kn_cursor_eat(&p->cur, '['))
+        close = ']';
     if (close) {
         const char *from = p->cur.text.ptr + p->cur.at;
         const char *end = memchr(from, close, p->cur.text.len - p->cur.at);

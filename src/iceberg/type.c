@@ -190,6 +190,17 @@ static KnCode parse_fixed(KnStr inside, KnStr text, KnType *type, KnErr *err)
     return KN_OK;
 }
 
+/* It is kept as a C string and written back: nothing may end it early. */
+static KnCode check_parameters(KnStr text, KnErr *err)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] < ' ')
+            return kn_err_set(err, KN_E_CORRUPT, "a type has a control character in its name");
+    if (!kn_str_is_utf8(text))
+        return kn_err_set(err, KN_E_CORRUPT, "a type's name is not UTF-8");
+    return KN_OK;
+}
+
 static bool find_kind(KnStr text, KnTypeKind *ret)
 {
     for (size_t i = 0; i < KIND_MAX; i++) {
@@ -221,8 +232,10 @@ KnCode kn_type_parse(KnArena *arena, KnStr text, const KnType **ret, KnErr *err)
         return kn_err_set(err, KN_E_UNSUPPORTED, "type '" KN_STR_FMT "' is not known",
                           KN_STR_ARG(text));
     }
-    if (type.kind == KN_TYPE_GEOMETRY || type.kind == KN_TYPE_GEOGRAPHY)
+    if (type.kind == KN_TYPE_GEOMETRY || type.kind == KN_TYPE_GEOGRAPHY) {
+        KN_TRY(check_parameters(text, err));
         type.text = kn_arena_strndup(arena, text.ptr, text.len);
+    }
     KnType *copy = kn_arena_alloc(arena, sizeof(*copy));
     *copy = type;
     *ret = copy;

@@ -244,81 +244,82 @@ static void every_required_field_is_missed_by_name(void **state)
     assert_int_equal(parse_doc(m, v3), KN_OK);
 }
 
-/* {path to set (last part a key), JSON value}: the change, and what is said about it. */
+/* One key of a right document set to something else, and what is said about it. */
+static const struct {
+    const char *key, *json;
+    KnCode code;
+    const char *message;
+} inconsistent[] = {
+    {"format-version", "4", KN_E_UNSUPPORTED,
+     "field 'format-version': table format v4 is not known (1 to 3 are)"},
+    {"format-version", "0", KN_E_UNSUPPORTED,
+     "field 'format-version': table format v0 is not known (1 to 3 are)"},
+    {"current-schema-id", "1", KN_E_CORRUPT,
+     "field 'current-schema-id': schema 1 is not in 'schemas'"},
+    {"schemas", "[" V2_SCHEMA "," V2_SCHEMA "]", KN_E_CORRUPT,
+     "field 'schemas': schema-id 0 is there twice"},
+    {"schemas", "[" V2_SCHEMA ",{'type':'struct','schema-id':1}]", KN_E_CORRUPT,
+     "schemas[1]: field 'fields' is missing: expected an array"},
+    {"default-spec-id", "1", KN_E_CORRUPT,
+     "field 'default-spec-id': spec 1 is not in 'partition-specs'"},
+    {"partition-specs", "[]", KN_E_CORRUPT,
+     "field 'default-spec-id': spec 0 is not in 'partition-specs'"},
+    {"default-sort-order-id", "2", KN_E_CORRUPT,
+     "field 'default-sort-order-id': order 2 is not in 'sort-orders'"},
+    {"last-sequence-number", "1", KN_E_CORRUPT,
+     "Invalid snapshot with sequence number 2 greater than last sequence number 1"},
+    {"last-sequence-number", "-1", KN_E_CORRUPT, "field 'last-sequence-number': negative"},
+    {"current-snapshot-id", "8", KN_E_CORRUPT,
+     "field 'current-snapshot-id': snapshot 8 is not in 'snapshots'"},
+    {"current-snapshot-id", "-1", KN_E_CORRUPT,
+     "Current snapshot is not set, but main branch exists: 7"},
+    {"current-snapshot-id", "null", KN_E_CORRUPT,
+     "Current snapshot is not set, but main branch exists: 7"},
+    {"snapshots",
+     "[{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l'},"
+     "{'snapshot-id':8,'timestamp-ms':1,'manifest-list':'l'},"
+     "{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l'}]",
+     KN_E_CORRUPT, "field 'snapshots': snapshot-id 7 is there twice"},
+    {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1}]", KN_E_CORRUPT,
+     "snapshots[0]: field 'manifest-list' is missing"},
+    {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1,'manifests':[]}]", KN_E_CORRUPT,
+     "snapshots[0]: field 'manifest-list' is missing"},
+    {"snapshots", "[{'snapshot-id':7,'manifest-list':'l'}]", KN_E_CORRUPT,
+     "snapshots[0]: field 'timestamp-ms' is missing: expected an integer"},
+    {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l','summary':{'a':1}}]",
+     KN_E_CORRUPT, "snapshots[0]: field 'summary': 'a' is not a string"},
+    {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l','first-row-id':0}]",
+     KN_E_CORRUPT, "snapshots[0]: field 'added-rows' is missing: 'first-row-id' needs it"},
+    {"refs", "{'main':{'snapshot-id':7,'type':'branch'},'b':{'snapshot-id':8,'type':'tag'}}",
+     KN_E_CORRUPT, "Snapshot for reference b does not exist in the existing snapshots list: 8"},
+    {"refs", "{'b':{'snapshot-id':7,'type':'twig'}}", KN_E_CORRUPT,
+     "refs 'b': field 'type': expected 'branch' or 'tag', found 'twig'"},
+    {"refs", "{'b':{'snapshot-id':7,'type':'tag','min-snapshots-to-keep':1}}", KN_E_CORRUPT,
+     "Tags do not support setting minSnapshotsToKeep: b"},
+    {"snapshot-log",
+     "[{'timestamp-ms':100000,'snapshot-id':7},{'timestamp-ms':39999,'snapshot-id':7}]",
+     KN_E_CORRUPT, "field 'snapshot-log': entries are not sorted by time"},
+    {"snapshot-log", "[{'timestamp-ms':160001,'snapshot-id':7}]", KN_E_CORRUPT,
+     "Invalid update timestamp 100000: before last entry of 'snapshot-log' at 160001"},
+    {"metadata-log", "[{'timestamp-ms':160001,'metadata-file':'f'}]", KN_E_CORRUPT,
+     "Invalid update timestamp 100000: before last entry of 'metadata-log' at 160001"},
+    {"metadata-log", "[{'timestamp-ms':1}]", KN_E_CORRUPT,
+     "metadata-log[0]: field 'metadata-file' is missing: expected a string"},
+    {"properties", "{'a':1}", KN_E_CORRUPT, "field 'properties': 'a' is not a string"},
+    {"statistics", "{}", KN_E_CORRUPT, "field 'statistics': expected an array, found an object"},
+};
+
 static void inconsistent_documents_are_refused_with_the_reason(void **state)
 {
-    static const struct {
-        const char *key, *json;
-        KnCode code;
-        const char *message;
-    } cases[] = {
-        {"format-version", "4", KN_E_UNSUPPORTED,
-         "field 'format-version': table format v4 is not known (1 to 3 are)"},
-        {"format-version", "0", KN_E_UNSUPPORTED,
-         "field 'format-version': table format v0 is not known (1 to 3 are)"},
-        {"current-schema-id", "1", KN_E_CORRUPT,
-         "field 'current-schema-id': schema 1 is not in 'schemas'"},
-        {"schemas", "[" V2_SCHEMA "," V2_SCHEMA "]", KN_E_CORRUPT,
-         "field 'schemas': schema-id 0 is there twice"},
-        {"schemas", "[" V2_SCHEMA ",{'type':'struct','schema-id':1}]", KN_E_CORRUPT,
-         "schemas[1]: field 'fields' is missing: expected an array"},
-        {"default-spec-id", "1", KN_E_CORRUPT,
-         "field 'default-spec-id': spec 1 is not in 'partition-specs'"},
-        {"partition-specs", "[]", KN_E_CORRUPT,
-         "field 'default-spec-id': spec 0 is not in 'partition-specs'"},
-        {"default-sort-order-id", "2", KN_E_CORRUPT,
-         "field 'default-sort-order-id': order 2 is not in 'sort-orders'"},
-        {"last-sequence-number", "1", KN_E_CORRUPT,
-         "Invalid snapshot with sequence number 2 greater than last sequence number 1"},
-        {"last-sequence-number", "-1", KN_E_CORRUPT, "field 'last-sequence-number': negative"},
-        {"current-snapshot-id", "8", KN_E_CORRUPT,
-         "field 'current-snapshot-id': snapshot 8 is not in 'snapshots'"},
-        {"current-snapshot-id", "-1", KN_E_CORRUPT,
-         "Current snapshot is not set, but main branch exists: 7"},
-        {"current-snapshot-id", "null", KN_E_CORRUPT,
-         "Current snapshot is not set, but main branch exists: 7"},
-        {"snapshots",
-         "[{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l'},"
-         "{'snapshot-id':8,'timestamp-ms':1,'manifest-list':'l'},"
-         "{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l'}]",
-         KN_E_CORRUPT, "field 'snapshots': snapshot-id 7 is there twice"},
-        {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1}]", KN_E_CORRUPT,
-         "snapshots[0]: field 'manifest-list' is missing"},
-        {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1,'manifests':[]}]", KN_E_CORRUPT,
-         "snapshots[0]: field 'manifest-list' is missing"},
-        {"snapshots", "[{'snapshot-id':7,'manifest-list':'l'}]", KN_E_CORRUPT,
-         "snapshots[0]: field 'timestamp-ms' is missing: expected an integer"},
-        {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l','summary':{'a':1}}]",
-         KN_E_CORRUPT, "snapshots[0]: field 'summary': 'a' is not a string"},
-        {"snapshots", "[{'snapshot-id':7,'timestamp-ms':1,'manifest-list':'l','first-row-id':0}]",
-         KN_E_CORRUPT, "snapshots[0]: field 'added-rows' is missing: 'first-row-id' needs it"},
-        {"refs", "{'main':{'snapshot-id':7,'type':'branch'},'b':{'snapshot-id':8,'type':'tag'}}",
-         KN_E_CORRUPT, "Snapshot for reference b does not exist in the existing snapshots list: 8"},
-        {"refs", "{'b':{'snapshot-id':7,'type':'twig'}}", KN_E_CORRUPT,
-         "refs 'b': field 'type': expected 'branch' or 'tag', found 'twig'"},
-        {"refs", "{'b':{'snapshot-id':7,'type':'tag','min-snapshots-to-keep':1}}", KN_E_CORRUPT,
-         "Tags do not support setting minSnapshotsToKeep: b"},
-        {"snapshot-log",
-         "[{'timestamp-ms':100000,'snapshot-id':7},{'timestamp-ms':39999,'snapshot-id':7}]",
-         KN_E_CORRUPT, "field 'snapshot-log': entries are not sorted by time"},
-        {"snapshot-log", "[{'timestamp-ms':160001,'snapshot-id':7}]", KN_E_CORRUPT,
-         "Invalid update timestamp 100000: before last entry of 'snapshot-log' at 160001"},
-        {"metadata-log", "[{'timestamp-ms':160001,'metadata-file':'f'}]", KN_E_CORRUPT,
-         "Invalid update timestamp 100000: before last entry of 'metadata-log' at 160001"},
-        {"metadata-log", "[{'timestamp-ms':1}]", KN_E_CORRUPT,
-         "metadata-log[0]: field 'metadata-file' is missing: expected a string"},
-        {"properties", "{'a':1}", KN_E_CORRUPT, "field 'properties': 'a' is not a string"},
-        {"statistics", "{}", KN_E_CORRUPT,
-         "field 'statistics': expected an array, found an object"},
-    };
     Meta *m = *state;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(inconsistent) / sizeof(inconsistent[0]); i++) {
         KN_JSON_AUTO doc = json_deep_copy(meta_json(m, V2));
-        json_t *wrapped = meta_json(m, kn_arena_printf(m->arena, "[%s]", cases[i].json));
-        json_object_set(doc, cases[i].key, json_array_get(wrapped, 0));
-        assert_int_equal(parse_doc(m, doc), cases[i].code);
-        assert_string_equal(m->err.msg, kn_arena_printf(m->arena, "doc: %s", cases[i].message));
+        json_t *wrapped = meta_json(m, kn_arena_printf(m->arena, "[%s]", inconsistent[i].json));
+        json_object_set(doc, inconsistent[i].key, json_array_get(wrapped, 0));
+        assert_int_equal(parse_doc(m, doc), inconsistent[i].code);
+        assert_string_equal(m->err.msg,
+                            kn_arena_printf(m->arena, "doc: %s", inconsistent[i].message));
     }
 }
 

@@ -78,6 +78,8 @@ static void wrong_type_texts_say_what_is_wrong(void **state)
          "type 'decimal(39,2)': a decimal has a precision of 1 to 38 and a scale up to that"},
         {"decimal(2,3)", KN_E_CORRUPT,
          "type 'decimal(2,3)': a decimal has a precision of 1 to 38 and a scale up to that"},
+        {"geometry(\x01)", KN_E_CORRUPT, "a type has a control character in its name"},
+        {"geography(\xff)", KN_E_CORRUPT, "a type's name is not UTF-8"},
         {"fixed[x]", KN_E_CORRUPT, "type 'fixed[x]': expected fixed[LENGTH]"},
         {"fixed[-1]", KN_E_CORRUPT, "type 'fixed[-1]': expected fixed[LENGTH]"},
         {"fixed[4294967296]", KN_E_CORRUPT, "type 'fixed[4294967296]': expected fixed[LENGTH]"},
