@@ -386,6 +386,19 @@ int32_t kn_schema_highest_id(const KnSchema *schema)
     return highest_id(&schema->root);
 }
 
+/* The identifier fields that are still there. */
+static void keep_identifiers(KnArena *arena, KnSchema *schema)
+{
+    int32_t *ids = kn_arena_zalloc(arena, (schema->n_identifier_ids + 1) * sizeof(*ids));
+    size_t kept = 0;
+
+    for (size_t i = 0; i < schema->n_identifier_ids; i++)
+        if (kn_schema_find_id(schema, schema->identifier_ids[i]))
+            ids[kept++] = schema->identifier_ids[i];
+    schema->identifier_ids = ids;
+    schema->n_identifier_ids = kept;
+}
+
 KnCode kn_schema_project(KnArena *arena, const KnSchema *schema, const char *const *names, size_t n,
                          KnSchema **ret, KnErr *err)
 {
@@ -405,6 +418,7 @@ KnCode kn_schema_project(KnArena *arena, const KnSchema *schema, const char *con
     if (names) {
         out->root.fields = fields;
         out->root.n_fields = n;
+        keep_identifiers(arena, out);
     }
     *ret = out;
     return KN_OK;

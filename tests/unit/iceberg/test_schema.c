@@ -84,6 +84,9 @@ static void projection_takes_top_level_columns_in_order(void **state)
     assert_int_equal(out->root.n_fields, 2);
     assert_int_equal(out->root.fields[0].id, 8);
     assert_int_equal(out->root.fields[1].id, 1);
+    assert_int_equal(out->n_identifier_ids, 1);
+    meta_ok(m, kn_schema_project(m->arena, schema, names, 1, &out, &m->err));
+    assert_int_equal(out->n_identifier_ids, 0);
     meta_ok(m, kn_schema_project(m->arena, schema, NULL, 0, &out, &m->err));
     assert_true(kn_type_equal(&out->root, &schema->root));
     assert_int_equal(kn_schema_project(m->arena, schema, wrong, 2, &out, &m->err), KN_E_INVAL);
