@@ -2,7 +2,8 @@
 #
 # tests/support/**/*.c              helpers that any test may use: the library kn_test_support
 # tests/unit/<layer>/test_<x>.c     program test_<layer>_<x>, ctest <layer>.<x>, linked to kn_<layer>
-# tests/unit/<layer>/<other>.c      helpers of that layer's tests: the library kn_test_<layer>
+# tests/unit/<layer>/<other>.c      helpers of that layer's tests, and of the tests of higher layers:
+#                                   the library kn_test_<layer>
 # tests/fuzz/fuzz_<x>.c             program replay_<x>, ctest fuzz.<x>: runs tests/fuzz/corpus/<x>/
 #                                   and, with KN_FUZZ, the libFuzzer program fuzz_<x>
 #
@@ -39,6 +40,12 @@ function(kn_test_library name)
   endif()
 endfunction()
 
+# Against hanging, not against slowness: generous, as lanes run side by side.
+set(KN_TEST_TIMEOUT 120)
+if(KN_SANITIZE)
+  set(KN_TEST_TIMEOUT 600)
+endif()
+
 # kn_test_add(CTEST-NAME SOURCE TARGET [argument...])
 function(kn_test_add test source target)
   add_test(NAME ${test} COMMAND ${target} ${ARGN})
@@ -47,12 +54,14 @@ function(kn_test_add test source target)
   if(threads)
     list(APPEND labels threads)
   endif()
-  set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 60 ENVIRONMENT "${KN_TEST_ENV}")
+  set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${KN_TEST_TIMEOUT}
+                                           ENVIRONMENT "${KN_TEST_ENV}")
 endfunction()
 
 file(GLOB_RECURSE support CONFIGURE_DEPENDS ${KN_TEST_DIR}/support/*.c)
 kn_test_library(kn_test_support ${support})
 
+set(helper_libs kn_test_support) # highest layer first
 foreach(layer IN LISTS KN_LAYERS)
   set(dir ${KN_TEST_DIR}/unit/${layer})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.c)
@@ -60,13 +69,14 @@ foreach(layer IN LISTS KN_LAYERS)
   list(FILTER sources INCLUDE REGEX "/test_[^/]*\\.c$")
   list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.c$")
   kn_test_library(kn_test_${layer} ${helpers})
+  list(PREPEND helper_libs kn_test_${layer})
   foreach(source IN LISTS sources)
     file(RELATIVE_PATH name ${dir} ${source})
     string(REGEX REPLACE "(^|/)test_([^/]*)\\.c$" "\\1\\2" name ${name})
     string(REPLACE "/" "_" target test_${layer}_${name})
     string(REPLACE "/" "." test ${layer}.${name})
     add_executable(${target} ${source})
-    target_link_libraries(${target} PRIVATE kn_test_${layer} kn_test_support kn_${layer})
+    target_link_libraries(${target} PRIVATE ${helper_libs} kn_${layer})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     kn_test_add(${test} ${source} ${target})
   endforeach()
