@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures for every folder of tests that drives the program."""
+import os
+
+import pytest
+
+from lib.lake import Delivery, Table
+from lib.program import Program, find_program
+
+
+@pytest.fixture(scope="session")
+def program():
+    return find_program()
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory):
+    """A folder that all workers of this run see (use lib.once)."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture
+def knut(program, tmp_path):
+    """The program, with an empty TMPDIR of its own."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return Program(program, scratch)
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    return tmp_path / "warehouse"
+
+
+@pytest.fixture
+def table(knut, warehouse):
+    """ns.t, not created yet."""
+    return Table(knut, warehouse)
+
+
+@pytest.fixture
+def delivery(table, tmp_path):
+    folder = tmp_path / "delivery"
+    folder.mkdir()
+    return Delivery(table, folder)
