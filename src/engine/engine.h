@@ -43,6 +43,7 @@ kn_engine_close(KnEngine *eng); /* accepts NULL, returns NULL; sessions are clos
 
 KN_NODISCARD KnCode kn_session_open(KnEngine *eng, KnSession **ret, KnErr *err);
 KnSession *kn_session_close(KnSession *ses);
+KnEngine *kn_session_engine(const KnSession *ses);
 void kn_session_interrupt(KnSession *ses); /* the running statement ends with KN_E_CANCELLED */
 
 /** One or more statements, run to the end. ret_changed (may be NULL): rows changed by the last one.

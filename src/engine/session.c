@@ -38,6 +38,11 @@ KnSession *kn_session_close(KnSession *ses)
     return NULL;
 }
 
+KnEngine *kn_session_engine(const KnSession *ses)
+{
+    return ses->eng;
+}
+
 void kn_session_interrupt(KnSession *ses)
 {
     duckdb_interrupt(ses->con);

@@ -140,7 +140,8 @@ static KnCode look(Mapper *mapper, const KnManifestEntry *const *entries, size_t
     KnReadFile *files = kn_arena_zalloc(read->arena, (n + 1) * sizeof(*files));
     for (size_t i = 0; i < n; i++) {
         KN_TRY(check_rows(read, &entries[i]->file, &footers[i], err));
-        files[i] = (KnReadFile){.index = i, .path = paths[i], .shape = footers[i].shape};
+        files[i] = (KnReadFile){
+            .index = i, .path = paths[i], .shape = footers[i].shape, .n_rows = footers[i].n_rows};
         KN_TRY(assign_ids(mapper, &entries[i]->file, &footers[i], &files[i].root, err));
     }
     *ret = files;
@@ -156,15 +157,14 @@ KnCode kn_read_look(KnRead *read, const KnManifestEntry *const *entries, size_t 
     return rc;
 }
 
-void kn_read_source_sql(KnArena *arena, const KnPqNode *root, KnReadFile *const *files, size_t n,
-                        KnBuf *buf)
+void kn_read_source_sql(KnRead *read, KnReadFile *const *files, size_t n, KnBuf *buf)
 {
-    const char **paths = kn_arena_alloc(arena, (n + 1) * sizeof(*paths));
+    const char **paths = kn_arena_alloc(read->arena, (n + 1) * sizeof(*paths));
     for (size_t i = 0; i < n; i++)
         paths[i] = files[i]->path;
     kn_parquet_scan_sql(buf, paths, n);
     kn_buf_text(buf, " AS t(");
-    for (size_t i = 0; i < root->n_children; i++)
+    for (size_t i = 0; i < files[0]->root->n_children; i++)
         kn_buf_printf(buf, "%sc%zu", i ? ", " : "", i);
     kn_buf_char(buf, ')');
 }
@@ -185,11 +185,12 @@ static void shape_add(KnMap *map, KnReadFile *file)
     *kn_vec_push((FileList *)*slot) = file;
 }
 
-KnCode kn_read_each_shape(KnReadFile *files, size_t n, KnReadShapeFn fn, void *arg, KnErr *err)
+KnCode kn_read_each_shape(KnReadFile *const *files, size_t n, KnReadShapeFn fn, void *arg,
+                          KnErr *err)
 {
     KnMap *map = kn_map_new();
     for (size_t i = 0; i < n; i++)
-        shape_add(map, &files[i]);
+        shape_add(map, files[i]);
     KnCode rc = KN_OK;
     for (size_t i = 0; i < kn_map_count(map); i++) {
         KnStr key;

@@ -5,23 +5,22 @@
 #include "engine/parquet.h"
 #include "iceberg/read.h"
 
-/* A task's file, looked at. */
+/* A file, looked at. Delete files have no task. */
 typedef struct KnReadFile {
     const KnScanTask *task;
-    size_t index;         /* in the caller's tasks */
+    size_t index;         /* in what was looked at; for data files: in the caller's tasks */
     const char *path;     /* as the engine opens it */
     const KnPqNode *root; /* with field ids, from the file or the name mapping */
     const char *shape;
+    int64_t n_rows;
+    uint64_t *dead; /* a bit for each deleted row; NULL = none */
 } KnReadFile;
 
-/* Files that one read_parquet() takes together. */
+/* Tasks that follow one another and share a shape: read by one read_parquet(). */
 typedef struct KnReadGroup {
-    const KnPqNode *root;
+    size_t first; /* task */
     size_t n_files;
     KnReadFile *const *files;
-    const char *position_table; /* temporary table (f, p), or NULL */
-    size_t n_equality;
-    struct KnEqualityJoin *equality;
 } KnReadGroup;
 
 struct KnRead {
@@ -29,8 +28,10 @@ struct KnRead {
     const KnTable *tbl;
     KnSession *ses;
     KnReadOptions opts;
-    uint64_t id;     /* makes the names of temporary tables */
-    size_t n_tables; /* made so far */
+    int64_t id; /* names temporary tables, and the read to kn_live() */
+    size_t n_tables;
+    size_t n_files;
+    KnReadFile *files; /* in the order of the tasks */
     size_t n_groups;
     KnReadGroup *groups;
     const char **group_sql;
@@ -42,16 +43,18 @@ struct KnRead {
 KN_NODISCARD KnCode kn_read_look(KnRead *read, const KnManifestEntry *const *entries, size_t n,
                                  KnReadFile **ret, KnErr *err);
 /** `read_parquet(['…', …]) AS t(c0, c1, …)` */
-void kn_read_source_sql(KnArena *arena, const KnPqNode *root, KnReadFile *const *files, size_t n,
-                        KnBuf *buf);
+void kn_read_source_sql(KnRead *read, KnReadFile *const *files, size_t n, KnBuf *buf);
+/** Files grouped by shape, in order of appearance; calls fn for each. */
+typedef KnCode (*KnReadShapeFn)(void *arg, KnReadFile *const *files, size_t n, KnErr *err);
+KN_NODISCARD KnCode kn_read_each_shape(KnReadFile *const *files, size_t n, KnReadShapeFn fn,
+                                       void *arg, KnErr *err);
 
 /* ---- read_project.c ---- */
-/** The SQL of field over the columns c0… of files in group; a column that no file has becomes the
- * identity partition value, the initial default or NULL. as_key: for matching equality deletes, an
- * absent required column is NULL instead of an error. */
+/** The SQL of field over the columns c0… of files of one shape; a column that they do not have
+ * becomes the identity partition value, the initial default or NULL. as_key: for matching equality
+ * deletes, an absent required column is NULL instead of an error. */
 typedef struct KnProject {
     KnRead *read;
-    const KnPqNode *root;
     size_t n_files;
     KnReadFile *const *files;
     bool as_key;
@@ -64,28 +67,33 @@ KN_NODISCARD KnCode kn_read_field_sql(const KnProject *project, int32_t id, KnBu
 void kn_read_lookup_sql(KnBuf *buf, const char *const *values, size_t n, const char *type);
 const KnPqNode *kn_read_child_by_id(const KnPqNode *node, int32_t id, size_t *ret_index);
 
-/* ---- read_equality.c, read_positions.c, read_vectors.c ---- */
-/* One ANTI JOIN: all equality deletes over one set of columns. */
-typedef struct KnEqualityJoin {
-    size_t n_ids;
-    const int32_t *ids;        /* ascending */
-    const char *table;         /* (c, j, k0, s0, k1, …) */
-    const char *const *chains; /* per file, as text */
-    const char *const *starts; /* per file: the first j that applies */
-} KnEqualityJoin;
+/* ---- read_outputs.c ---- */
+/* The columns o0, o1, … of an inner SELECT: those wanted, then those that only the filter needs. */
+typedef struct KnOutputs {
+    KN_VEC(const KnField *) fields;
+} KnOutputs;
+void kn_read_outputs_fill(KnOutputs *out, const KnReadOptions *opts, bool filter_only);
+KN_NODISCARD KnCode kn_read_outputs_sql(const KnOutputs *out, const KnProject *project, KnBuf *buf,
+                                        KnErr *err);
+/** ` WHERE <filter>`, if there is one. */
+KN_NODISCARD KnCode kn_read_where_sql(const KnOutputs *out, const KnReadOptions *opts, KnBuf *buf,
+                                      KnErr *err);
 
-/** Adds the positions of a deletion vector as those of file number `file` (read_vectors.c). */
-KN_NODISCARD KnCode kn_read_load_vector(KnRead *read, const KnManifestEntry *vector, size_t file,
-                                        const char *table, KnErr *err);
-KN_NODISCARD KnCode kn_read_load_positions(KnRead *read, KnReadGroup *group, KnErr *err);
-/** Ids in ascending order, made from a delete file's. */
-const int32_t *kn_read_sorted_ids(KnArena *arena, const KnDataFile *file);
-KN_NODISCARD KnCode kn_read_load_equality(KnRead *read, KnReadGroup *group, KnErr *err);
-/** Key columns `expr AS k0, … AS s0` of the join with number `join`, named `<prefix>k0`. */
-KN_NODISCARD KnCode kn_read_key_columns_sql(const KnProject *project, const KnEqualityJoin *join,
-                                            const char *prefix, KnBuf *buf, KnErr *err);
+/* ---- deleted rows: read_live.c, read_positions.c, read_vectors.c, read_equality.c ---- */
+/** Marks rows of a data file as deleted; positions beyond its end are nothing. */
+KN_NODISCARD KnCode kn_read_mark(KnRead *read, KnReadFile *file, uint64_t first, uint64_t count,
+                                 KnErr *err);
+/** Marks what a SELECT of (f BIGINT: index in files, p BIGINT: row) gives. */
+KN_NODISCARD KnCode kn_read_mark_query(KnRead *read, KnReadFile *const *files, size_t n,
+                                       const char *sql, KnErr *err);
+/** Makes kn_live(read, file, row) known to the engine, and this read to it. */
+KN_NODISCARD KnCode kn_read_live_open(KnRead *read, KnErr *err);
+void kn_read_live_close(KnRead *read);
+
+KN_NODISCARD KnCode kn_read_load_positions(KnRead *read, KnErr *err);
+KN_NODISCARD KnCode kn_read_load_vectors(KnRead *read, KnErr *err);
+KN_NODISCARD KnCode kn_read_load_equality(KnRead *read, KnErr *err);
+bool kn_read_is_vector(const KnManifestEntry *entry);
+
+/** A new name for a temporary table of the session. */
 const char *kn_read_new_table(KnRead *read, const char *kind);
-/** Files grouped by shape, in order of appearance; calls fn for each. */
-typedef KnCode (*KnReadShapeFn)(void *arg, KnReadFile *const *files, size_t n, KnErr *err);
-KN_NODISCARD KnCode kn_read_each_shape(KnReadFile *files, size_t n, KnReadShapeFn fn, void *arg,
-                                       KnErr *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read_positions.c - position deletes of a group of files as a table of (file in group, row).
+ * read_positions.c - position deletes of the files of a read.
  *
- * A delete file may name rows of any number of data files. It is read once per group and joined
- * with the paths asked for, as raw text: the spec has position deletes name their data file exactly
- * as the manifest does. Which delete file applies to which data file is the plan's word, so the
- * join goes by both. After that only integers are compared.
+ * A delete file may name rows of any number of data files. Each is read once and joined with the
+ * paths asked for, as raw text: the spec has position deletes name their data file exactly as the
+ * manifest does. Which delete file applies to which data file is the plan's word, so the join goes
+ * by both.
  */
 #include <string.h>
 
@@ -14,30 +14,21 @@
 
 typedef struct Positions {
     KnRead *read;
-    KnReadGroup *group;
     KnMap *files;                            /* path -> 1 + its number among entries */
     KN_VEC(const KnManifestEntry *) entries; /* distinct delete files */
+    KnReadFile **targets;                    /* all data files */
 } Positions;
-
-static bool is_vector(const KnManifestEntry *entry)
-{
-    return entry->file.content == KN_CONTENT_POSITION_DELETES &&
-           entry->file.format == KN_FORMAT_PUFFIN;
-}
 
 static bool is_position_delete(const KnManifestEntry *entry)
 {
-    return entry->file.content == KN_CONTENT_POSITION_DELETES && !is_vector(entry);
+    return entry->file.content == KN_CONTENT_POSITION_DELETES && !kn_read_is_vector(entry);
 }
 
-/* The distinct delete files; true when there are deletion vectors too. */
-static bool collect(Positions *p)
+static void collect(Positions *p)
 {
-    bool vectors = false;
-    for (size_t i = 0; i < p->group->n_files; i++) {
-        const KnScanTask *task = p->group->files[i]->task;
+    for (size_t i = 0; i < p->read->n_files; i++) {
+        const KnScanTask *task = p->read->files[i].task;
         for (size_t j = 0; j < task->n_deletes; j++) {
-            vectors = vectors || is_vector(task->deletes[j]);
             if (!is_position_delete(task->deletes[j]))
                 continue;
             bool made;
@@ -48,7 +39,6 @@ static bool collect(Positions *p)
             *slot = (void *)(uintptr_t)p->entries.len; /* NOLINT(performance-no-int-to-ptr) */
         }
     }
-    return vectors;
 }
 
 /* For every delete file its number within those of one shape, or n. */
@@ -62,8 +52,7 @@ static size_t *numbers_in_shape(const Positions *p, KnReadFile *const *files, si
     return numbers;
 }
 
-/* (d, path, f): delete file d of this shape applies to the data file path, which is f in its group.
- */
+/* (d, path, f): delete file d of this shape applies to the data file path, which has number f. */
 static KnCode make_wanted(Positions *p, const char *table, KnReadFile *const *files, size_t n,
                           KnErr *err)
 {
@@ -75,8 +64,8 @@ static KnCode make_wanted(Positions *p, const char *table, KnReadFile *const *fi
                   table);
     const size_t *numbers = numbers_in_shape(p, files, n);
     size_t rows = 0;
-    for (size_t i = 0; i < p->group->n_files; i++) {
-        const KnScanTask *task = p->group->files[i]->task;
+    for (size_t i = 0; i < p->read->n_files; i++) {
+        const KnScanTask *task = p->read->files[i].task;
         for (size_t j = 0; j < task->n_deletes; j++) {
             if (!is_position_delete(task->deletes[j]))
                 continue;
@@ -126,51 +115,35 @@ static KnCode load_shape(void *arg, KnReadFile *const *files, size_t n, KnErr *e
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)1 << 30);
     kn_buf_printf(&sql,
-                  "INSERT INTO %s SELECT w.f, b.pos FROM (SELECT CAST(file_index AS BIGINT) AS d, "
+                  "SELECT w.f, CAST(b.pos AS BIGINT) FROM (SELECT CAST(file_index AS BIGINT) AS d, "
                   "%sc%zu%s AS path, c%zu AS pos FROM ",
-                  p->group->position_table, path_is_blob ? "decode(" : "", path_at,
-                  path_is_blob ? ")" : "", pos_at);
-    kn_read_source_sql(p->read->arena, files[0]->root, files, n, &sql);
-    kn_buf_printf(&sql, ") AS b JOIN %s AS w ON b.d = w.d AND b.path = w.path; DROP TABLE %s",
-                  wanted, wanted);
+                  path_is_blob ? "decode(" : "", path_at, path_is_blob ? ")" : "", pos_at);
+    kn_read_source_sql(p->read, files, n, &sql);
+    kn_buf_printf(&sql, ") AS b JOIN %s AS w ON b.d = w.d AND b.path = w.path", wanted);
     KN_TRY(kn_buf_check(&sql, err));
-    return kn_session_exec(p->read->ses, sql.data, NULL, err);
-}
-
-static KnCode load_vectors(const Positions *p, KnErr *err)
-{
-    for (size_t i = 0; i < p->group->n_files; i++) {
-        const KnScanTask *task = p->group->files[i]->task;
-        for (size_t j = 0; j < task->n_deletes; j++)
-            if (is_vector(task->deletes[j]))
-                KN_TRY(kn_read_load_vector(p->read, task->deletes[j], i, p->group->position_table,
-                                           err));
-    }
-    return KN_OK;
+    return kn_read_mark_query(p->read, p->targets, p->read->n_files, sql.data, err);
 }
 
 static KnCode load(Positions *p, KnErr *err)
 {
-    bool vectors = collect(p);
-    if (p->entries.len == 0 && !vectors)
-        return KN_OK;
-    const char *table = kn_read_new_table(p->read, "p");
-    const char *sql =
-        kn_arena_printf(p->read->arena, "CREATE TEMP TABLE %s (f BIGINT, p BIGINT)", table);
-    KN_TRY(kn_session_exec(p->read->ses, sql, NULL, err));
-    p->group->position_table = table;
-    if (vectors)
-        KN_TRY(load_vectors(p, err));
+    collect(p);
     if (p->entries.len == 0)
         return KN_OK;
+    KnArena *arena = p->read->arena;
+    p->targets = kn_arena_alloc(arena, p->read->n_files * sizeof(*p->targets));
+    for (size_t i = 0; i < p->read->n_files; i++)
+        p->targets[i] = &p->read->files[i];
     KnReadFile *files = NULL;
     KN_TRY(kn_read_look(p->read, p->entries.items, p->entries.len, &files, err));
-    return kn_read_each_shape(files, p->entries.len, load_shape, p, err);
+    KnReadFile **list = kn_arena_alloc(arena, p->entries.len * sizeof(*list));
+    for (size_t i = 0; i < p->entries.len; i++)
+        list[i] = &files[i];
+    return kn_read_each_shape(list, p->entries.len, load_shape, p, err);
 }
 
-KnCode kn_read_load_positions(KnRead *read, KnReadGroup *group, KnErr *err)
+KnCode kn_read_load_positions(KnRead *read, KnErr *err)
 {
-    Positions p = {.read = read, .group = group, .files = kn_map_new()};
+    Positions p = {.read = read, .files = kn_map_new()};
     KnCode rc = load(&p, err);
     kn_map_free(p.files);
     kn_vec_done(&p.entries);

@@ -357,7 +357,7 @@ KnCode kn_read_column_sql(const KnProject *project, const KnField *field, KnBuf 
 {
     Writer w = writer_of(project, field, buf, err);
     size_t at = 0;
-    const KnPqNode *node = kn_read_child_by_id(project->root, field->id, &at);
+    const KnPqNode *node = kn_read_child_by_id(project->files[0]->root, field->id, &at);
     if (!node)
         return write_absent_column(&w, project, field);
     return write_node(&w, node, field, kn_arena_printf(project->read->arena, "c%zu", at));
@@ -433,7 +433,7 @@ KnCode kn_read_field_sql(const KnProject *project, int32_t id, KnBuf *buf, KnErr
         return kn_read_column_sql(project, leaf, buf, err);
     Writer w = writer_of(project, leaf, buf, err);
     size_t at = 0;
-    const KnPqNode *node = kn_read_child_by_id(project->root, path[0]->id, &at);
+    const KnPqNode *node = kn_read_child_by_id(project->files[0]->root, path[0]->id, &at);
     const char *expr = kn_arena_printf(project->read->arena, "c%zu", at);
     for (size_t i = 1; node && i + 1 < n; i++) {
         node = kn_read_child_by_id(node, path[i]->id, &at);

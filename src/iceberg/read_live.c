@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read_live.c - which rows of the data files are deleted, and how the engine asks.
+ *
+ * Whatever deletes a row ends as a bit of its file: a scan then filters by kn_live(read, file,
+ * row), a function of ours inside the engine. Unlike a join it keeps the order of rows, streams,
+ * and costs about the same however wide rows and however many deletes are. A bitmap is made when
+ * the first row of its file is marked: rows / 8 bytes.
+ *
+ * The function knows reads by number. A read is listed from open to close; its bitmaps do not
+ * change while SQL that asks for them runs. Registering is once for each engine; calls come from
+ * the engine's threads.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+
+#include "iceberg/read_internal.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static KN_VEC(KnRead *) open_reads;
+
+KnCode kn_read_mark(KnRead *read, KnReadFile *file, uint64_t first, uint64_t count, KnErr *err)
+{
+    uint64_t rows = (uint64_t)file->n_rows;
+    if (first >= rows || count == 0)
+        return KN_OK;
+    if (!file->dead)
+        file->dead = kn_arena_try_array(read->arena, (size_t)(rows / 64 + 1), sizeof(*file->dead));
+    if (!file->dead)
+        return kn_err_set(err, KN_E_NOMEM, "no memory for the deletes of %" PRIu64 " rows", rows);
+    uint64_t end = count > rows - first ? rows : first + count;
+    for (uint64_t row = first; row < end; row++)
+        file->dead[row / 64] |= UINT64_C(1) << (row % 64);
+    return KN_OK;
+}
+
+static KnCode mark_batch(KnRead *read, KnReadFile *const *files, size_t n, const KnBatch *batch,
+                         KnErr *err)
+{
+    KnVector file = kn_batch_vector(batch, 0);
+    KnVector row = kn_batch_vector(batch, 1);
+    for (size_t i = 0; i < kn_batch_rows(batch); i++) {
+        int64_t f = ((const int64_t *)file.data)[i];
+        int64_t p = ((const int64_t *)row.data)[i];
+        if (!kn_vector_is_null(&row, i) && f >= 0 && (uint64_t)f < n && p >= 0)
+            KN_TRY(kn_read_mark(read, files[f], (uint64_t)p, 1, err));
+    }
+    return KN_OK;
+}
+
+KnCode kn_read_mark_query(KnRead *read, KnReadFile *const *files, size_t n, const char *sql,
+                          KnErr *err)
+{
+    KnStream *stream = NULL;
+    KN_TRY(kn_session_query(read->ses, sql, &stream, err));
+    KnCode rc;
+    for (;;) {
+        KN_BATCH_AUTO batch = NULL;
+        rc = kn_stream_next(stream, &batch, err);
+        if (rc != KN_OK || !batch)
+            break;
+        rc = mark_batch(read, files, n, batch, err);
+        if (rc != KN_OK)
+            break;
+    }
+    kn_stream_close(stream);
+    return rc;
+}
+
+/* ---- the function ---- */
+
+static const KnRead *find_read(int64_t id)
+{
+    const KnRead *found = NULL;
+    pthread_mutex_lock(&lock);
+    kn_vec_foreach (&open_reads, read)
+        if ((*read)->id == id)
+            found = *read;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static KnCode live(const KnScalarCall *call, KnErr *err)
+{
+    const int64_t *ids = call->args[0].data;
+    const int64_t *files = call->args[1].data;
+    const int64_t *rows = call->args[2].data;
+    bool *out = call->out_data;
+    const KnRead *read = call->rows ? find_read(ids[0]) : NULL;
+    for (size_t i = 0; i < call->rows; i++) {
+        if (!read || ids[i] != read->id || files[i] < 0 || (size_t)files[i] >= read->n_files)
+            return kn_err_set(err, KN_E_INVAL, "kn_live: read %" PRId64 " is closed", ids[i]);
+        const KnReadFile *file = &read->files[files[i]];
+        int64_t row = rows[i];
+        out[i] = !file->dead || row < 0 || row >= file->n_rows ||
+                 !(file->dead[row / 64] >> (row % 64) & 1);
+    }
+    return KN_OK;
+}
+
+static bool is_known(KnSession *ses)
+{
+    int64_t n = 0;
+    return kn_session_query_i64(ses,
+                                "SELECT count(*) FROM duckdb_functions() WHERE function_name = "
+                                "'kn_live'",
+                                &n, NULL) == KN_OK &&
+           n > 0;
+}
+
+static KnCode make_known(KnRead *read, KnErr *err)
+{
+    static const char *const types[] = {"BIGINT", "BIGINT", "BIGINT"};
+    static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
+    KnScalarFn fn = {
+        .name = "kn_live", .arg_types = types, .n_args = 3, .return_type = "BOOLEAN", .fn = live};
+    pthread_mutex_lock(&registering);
+    KnCode rc =
+        is_known(read->ses) ? KN_OK : kn_engine_add_scalar(kn_session_engine(read->ses), &fn, err);
+    pthread_mutex_unlock(&registering);
+    return rc;
+}
+
+KnCode kn_read_live_open(KnRead *read, KnErr *err)
+{
+    KN_TRY(make_known(read, err));
+    pthread_mutex_lock(&lock);
+    *kn_vec_push(&open_reads) = read;
+    pthread_mutex_unlock(&lock);
+    return KN_OK;
+}
+
+void kn_read_live_close(KnRead *read)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < open_reads.len; i++)
+        if (open_reads.items[i] == read)
+            open_reads.items[i] = open_reads.items[--open_reads.len];
+    if (open_reads.len == 0)
+        kn_vec_done(&open_reads);
+    pthread_mutex_unlock(&lock);
+}
