@@ -85,9 +85,10 @@ static bool takes(const KnType *to, KnColKind from)
         return from != KN_COL_BLOB && !is_column_nested(from);
     case KN_TYPE_UUID:
         return from == KN_COL_UUID;
-    case KN_TYPE_FIXED:
     case KN_TYPE_BINARY:
         return from == KN_COL_BLOB;
+    case KN_TYPE_UNKNOWN:
+        return true;
     default:
         return false;
     }
@@ -98,6 +99,8 @@ static const char *fidelity(const KnType *to, KnColKind from)
 {
     bool text = from == KN_COL_VARCHAR;
     switch (to->kind) {
+    case KN_TYPE_UNKNOWN:
+        return "false";
     case KN_TYPE_INT:
     case KN_TYPE_LONG:
         if (text)
@@ -117,8 +120,6 @@ static const char *fidelity(const KnType *to, KnColKind from)
         return from == KN_COL_TIMESTAMP_NS ? "%2 = %1" : NULL;
     case KN_TYPE_TIMESTAMPTZ:
         return from == KN_COL_TIMESTAMP_NS ? "CAST(%2 AS TIMESTAMP) = %1" : NULL;
-    case KN_TYPE_FIXED:
-        return "octet_length(%2) = %w";
     default:
         return NULL;
     }
@@ -126,8 +127,6 @@ static const char *fidelity(const KnType *to, KnColKind from)
 
 static int condition_number(const KnType *to)
 {
-    if (to->kind == KN_TYPE_FIXED)
-        return to->length;
     return to->scale + 6 < 38 ? to->scale + 6 : 38;
 }
 
@@ -167,13 +166,30 @@ static const char *from_name(KnColKind kind)
     }
 }
 
-static KnCode mismatch(const Convert *cv, const KnType *to, const KnColType *from, KnErr *err)
+static const char *mismatch_text(const Convert *cv, const KnType *to, const KnColType *from)
 {
     KN_BUF_AUTO type;
     kn_buf_init(&type, 4096);
     kn_type_format(&type, to);
-    return kn_err_set(err, KN_E_INVAL, "column %s: the table's type is %s, the rows have %s",
-                      cv->column, type.data ? type.data : "?", from_name(from->kind));
+    return kn_arena_printf(cv->arena, "column %s: the table's type is %s, the rows have %s",
+                           cv->column, type.data ? type.data : "?", from_name(from->kind));
+}
+
+/* The engine calls a bare NULL an INTEGER: such a column may still turn out to hold nothing else.
+ */
+static KnCode mismatch(const Convert *cv, KnBuf *out, const KnType *to, const KnColType *from,
+                       const char *expr, KnErr *err)
+{
+    const char *text = mismatch_text(cv, to, from);
+    if (from->kind != KN_COL_INT32)
+        return kn_err_set(err, KN_E_INVAL, "%s", text);
+    const char *type = type_sql(cv, to, err);
+    if (!type)
+        return err ? err->code : KN_E_UNSUPPORTED;
+    kn_buf_printf(out, "CASE WHEN %s IS NULL THEN CAST(NULL AS %s) ELSE error(", expr, type);
+    kn_sql_text(out, kn_str(text));
+    kn_buf_text(out, ") END");
+    return KN_OK;
 }
 
 static void put_error(KnBuf *out, const Convert *cv, const char *what)
@@ -190,8 +206,7 @@ static void put_error(KnBuf *out, const Convert *cv, const char *what)
 static const char *cast_sql(const Convert *cv, const KnType *to, const KnColType *from,
                             const char *expr, const char *type)
 {
-    bool bytes = to->kind == KN_TYPE_BINARY || to->kind == KN_TYPE_FIXED;
-    if (bytes && from->kind == KN_COL_VARCHAR)
+    if (to->kind == KN_TYPE_BINARY && from->kind == KN_COL_VARCHAR)
         return kn_arena_printf(cv->arena,
                                "(CASE WHEN regexp_full_match(%s, '0[xX]([0-9a-fA-F]{2})*') THEN "
                                "unhex(substr(%s, 3)) END)",
@@ -210,7 +225,7 @@ static KnCode convert_leaf(const Convert *cv, KnBuf *out, const KnType *to, cons
         return KN_OK;
     }
     if (!takes(to, from->kind))
-        return mismatch(cv, to, from, err);
+        return mismatch(cv, out, to, from, expr, err);
     const char *cast = cast_sql(cv, to, from, expr, type);
     const char *fmt = fidelity(to, from->kind);
     kn_buf_printf(out, "CASE WHEN %s IS NULL THEN NULL WHEN %s IS NOT NULL", expr, cast);
@@ -379,7 +394,7 @@ static KnCode convert_value(const Convert *cv, KnBuf *out, const KnType *to, con
     static const KnColKind kinds[] = {
         [KN_TYPE_STRUCT] = KN_COL_STRUCT, [KN_TYPE_LIST] = KN_COL_LIST, [KN_TYPE_MAP] = KN_COL_MAP};
     if (from->kind != kinds[to->kind])
-        return mismatch(cv, to, from, err);
+        return mismatch(cv, out, to, from, expr, err);
     if (to->kind == KN_TYPE_STRUCT)
         return convert_struct(cv, out, to, from, expr, err);
     if (to->kind == KN_TYPE_LIST)
@@ -516,6 +531,7 @@ static KnCode put_select(KnWriter *w, KnStr select, const KnStream *stream, KnBu
 
 KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret, KnErr *err)
 {
+    KN_TRY(kn_write_check_types(w, err));
     KnStr select = trimmed(select_sql);
     KN_BUF_AUTO probe;
     kn_buf_init(&probe, (size_t)256 << 20);

@@ -140,6 +140,7 @@ static KnCode order_sql(const KnWriter *w, const char **ret, KnErr *err)
 static KnCode file_columns(const Data *data, KnBuf *buf, KnErr *err)
 {
     const KnType *root = &data->w->schema->root;
+    size_t n = 0;
     for (size_t i = 0; i < root->n_fields; i++) {
         for (size_t j = 0; j < i; j++) {
             if (kn_str_eq_nocase(kn_str(root->fields[i].name), kn_str(root->fields[j].name)))
@@ -148,9 +149,14 @@ static KnCode file_columns(const Data *data, KnBuf *buf, KnErr *err)
                                   "cannot be written",
                                   data->w->tbl->name, root->fields[j].name, root->fields[i].name);
         }
-        kn_buf_printf(buf, "%sc%zu AS ", i > 0 ? ", " : "", i);
+        if (root->fields[i].type->kind == KN_TYPE_UNKNOWN)
+            continue; /* always NULL: files do not have it */
+        kn_buf_printf(buf, "%sc%zu AS ", n++ > 0 ? ", " : "", i);
         kn_sql_ident(buf, kn_str(root->fields[i].name));
     }
+    if (n == 0)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "table %s has no column that files could hold",
+                          data->w->tbl->name);
     if (data->lineage)
         kn_buf_text(buf, ", _row_id, _last_updated_sequence_number");
     return KN_OK;
@@ -446,8 +452,35 @@ static KnCode copy_kept(Data *data, const char *rows_sql, const char *zeros, KnE
     return rc == KN_OK ? dropped : rc;
 }
 
+static KnCode check_writable(const KnWriter *w, const KnType *type, KnErr *err)
+{
+    for (size_t i = 0; i < type->n_fields; i++) {
+        const KnField *field = &type->fields[i];
+        KnTypeKind kind = field->type->kind;
+        bool left_out = kind == KN_TYPE_UNKNOWN && type == &w->schema->root;
+        if (kind == KN_TYPE_FIXED || kind == KN_TYPE_TIMESTAMPTZ_NS ||
+            (kind >= KN_TYPE_UNKNOWN && !left_out)) {
+            KN_BUF_AUTO text;
+            kn_buf_init(&text, 4096);
+            kn_type_format(&text, field->type);
+            return kn_err_set(err, KN_E_UNSUPPORTED,
+                              "table %s: column %s is a %s, which cannot be written to Parquet "
+                              "files here",
+                              w->tbl->name, field->name, text.data);
+        }
+        KN_TRY(check_writable(w, field->type, err));
+    }
+    return KN_OK;
+}
+
+KnCode kn_write_check_types(const KnWriter *w, KnErr *err)
+{
+    return check_writable(w, &w->schema->root, err);
+}
+
 KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err)
 {
+    KN_TRY(kn_write_check_types(w, err));
     Data data = {.w = w, .lineage = lineage};
     KN_TRY(order_sql(w, &data.order, err));
     KN_BUF_AUTO zeros;

@@ -47,6 +47,10 @@ KN_NODISCARD KnCode kn_writer_check_cancelled(const KnWriter *w, KnErr *err);
  * select_sql by name. Casts never cut, wrap or round; what does not fit fails when it is run. */
 KN_NODISCARD KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret,
                                          KnErr *err);
+/** KN_E_UNSUPPORTED for a column of a type that the engine cannot write as the specification wants
+ * it (appendix A, "Parquet"): it has no fixed-length binary and no nanoseconds in UTC, and other
+ * readers would refuse the file. */
+KN_NODISCARD KnCode kn_write_check_types(const KnWriter *w, KnErr *err);
 /** Writes rows (columns c0, ... and, with lineage, _row_id and _last_updated_sequence_number) as
  * data files and adds their entries to w->added. */
 KN_NODISCARD KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err);

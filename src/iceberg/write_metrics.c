@@ -351,9 +351,12 @@ KnCode kn_write_metrics(KnWriter *w, const KnPqWritten *file, const char *engine
 
 static void put_ids(KnBuf *buf, const KnType *type)
 {
+    size_t n = 0;
     for (size_t i = 0; i < type->n_fields; i++) {
         const KnField *field = &type->fields[i];
-        kn_buf_text(buf, i > 0 ? ", " : "");
+        if (field->type->kind == KN_TYPE_UNKNOWN)
+            continue;
+        kn_buf_text(buf, n++ > 0 ? ", " : "");
         kn_sql_text(buf, kn_str(field->name));
         if (!kn_type_is_nested(field->type)) {
             kn_buf_printf(buf, ": %d", field->id);
