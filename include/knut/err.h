@@ -43,8 +43,8 @@ typedef struct KnErr {
 /** The code's stable name, e.g. "commit-conflict". Never NULL. Thread-safe. */
 const char *kn_code_name(KnCode code);
 
-/** The process exit status for a code: 0 ok, 1 failed, 2 usage or configuration, 3 refused (also what
- * is not supported: an operator must decide what to do about it). */
+/** The process exit status for a code: 0 ok, 1 failed, 2 usage or configuration, 3 refused (also
+ * what is not supported: an operator must decide what to do about it). */
 int kn_code_exit_status(KnCode code);
 
 #ifdef __cplusplus

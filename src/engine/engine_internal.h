@@ -66,6 +66,10 @@ const KnColType *kn_batch_column_type(const KnBatch *batch, size_t col);
 /** A view of the engine's own vector from row first on. */
 KnVector kn_vector_view(const KnColType *type, duckdb_vector vec, size_t first);
 
+/** Borrowed: the result behind a stream, and the connection it runs on (NULL once detached). */
+duckdb_result *kn_stream_result(KnStream *stream);
+duckdb_connection kn_stream_connection(const KnStream *stream);
+
 /** Classify one of the engine's messages, write it as one line into err, return its code. */
 KnCode kn_engine_error(KnErr *err, const char *msg);
 /* Which files a statement reads, as far as its text tells: the first path and how many. */

@@ -113,3 +113,13 @@ const KnColType *kn_stream_column_type(const KnStream *stream, size_t col)
 {
     return col < stream->types->n ? &stream->types->types[col] : NULL;
 }
+
+duckdb_result *kn_stream_result(KnStream *stream)
+{
+    return &stream->res;
+}
+
+duckdb_connection kn_stream_connection(const KnStream *stream)
+{
+    return stream->ses ? stream->ses->con : NULL;
+}
