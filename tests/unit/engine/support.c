@@ -41,7 +41,7 @@ int bench_teardown(void **state)
     return failed;
 }
 
-static char *format(const char *fmt, va_list args)
+__attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_list args)
 {
     char *sql = NULL;
     assert_true(vasprintf(&sql, fmt, args) >= 0);
