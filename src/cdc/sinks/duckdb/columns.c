@@ -75,11 +75,11 @@ static KnCode read_ours(KnDuck *duck, KnArena *arena, ColumnVec *cols, KnErr *er
     KN_TRY(kn_duck_has_table(duck, "main", "_knut_columns", &there, err));
     if (!there)
         return KN_OK;
-    const char *sql = kn_arena_printf(
-        arena,
-        "SELECT field_id::INTEGER, name, field FROM main._knut_columns WHERE target ="
-        " %s ORDER BY position",
-        kn_duck_text(arena, duck->target));
+    const char *sql =
+        kn_arena_printf(arena,
+                        "SELECT field_id::INTEGER, name, field FROM main._knut_columns WHERE "
+                        "lower(target) = lower(%s) ORDER BY position",
+                        kn_duck_text(arena, duck->target));
     KnStream *stream = NULL;
     KN_TRY(kn_session_query(duck->ses, sql, &stream, err));
     KnCode rc;
@@ -110,7 +110,8 @@ static KnCode read_actual(KnDuck *duck, KnArena *arena, ColumnVec *cols, KnErr *
     const char *sql = kn_arena_printf(
         arena,
         "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name ="
-        " current_database() AND schema_name = %s AND table_name = %s ORDER BY column_index",
+        " current_database() AND lower(schema_name) = lower(%s) AND lower(table_name) = lower(%s) "
+        "ORDER BY column_index",
         kn_duck_text(arena, duck->schema_name), kn_duck_text(arena, duck->table_name));
     KnStream *stream = NULL;
     KN_TRY(kn_session_query(duck->ses, sql, &stream, err));
@@ -271,7 +272,8 @@ static KnCode record_columns(KnDuck *duck, KnArena *arena, const KnSchema *schem
     KN_TRY(kn_duck_exec(duck, NULL, err,
                         "CREATE TABLE IF NOT EXISTS main._knut_columns(target VARCHAR, position "
                         "INTEGER, field_id INTEGER, name VARCHAR, type VARCHAR, field VARCHAR)"));
-    KN_TRY(kn_duck_exec(duck, NULL, err, "DELETE FROM main._knut_columns WHERE target = %s",
+    KN_TRY(kn_duck_exec(duck, NULL, err,
+                        "DELETE FROM main. _knut_columns WHERE lower(target) = lower(%s)",
                         kn_duck_text(arena, duck->target)));
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const KnField *field = &schema->root.fields[i];

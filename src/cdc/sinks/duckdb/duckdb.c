@@ -267,14 +267,14 @@ static KnCode insert_plain(const Load *load, KnErr *err)
                         load->duck->target, cols, cols);
 }
 
-/* Rows of the staged keys leave the target. */
-static KnCode delete_keys(const Load *load, const Identity *id, KnErr *err)
+/* Rows with the keys that `keys` selects leave the target. */
+static KnCode delete_keys(const Load *load, const Identity *id, const char *keys, KnErr *err)
 {
-    return kn_duck_exec(
-        load->duck, NULL, err,
-        "DELETE FROM %s WHERE rowid IN (SELECT x.rid FROM (SELECT rowid AS rid, %s FROM "
-        "%s) x SEMI JOIN " STAGE " y ON %s)",
-        load->duck->target, id->select, load->duck->target, id->match);
+    return kn_duck_exec(load->duck, NULL, err,
+                        "DELETE FROM %s WHERE rowid IN (SELECT x.rid FROM (SELECT rowid AS rid, %s "
+                        "FROM %s) x SEMI JOIN (SELECT %s FROM %s) y ON %s)",
+                        load->duck->target, id->select, load->duck->target, id->select, keys,
+                        id->match);
 }
 
 static KnCode insert_keyed(const Load *load, const Identity *id, KnErr *err)
@@ -282,37 +282,31 @@ static KnCode insert_keyed(const Load *load, const Identity *id, KnErr *err)
     KnDuck *duck = load->duck;
     const char *cols = column_list(load);
     int64_t repeated;
-    KN_TRY(kn_duck_exec(
-        duck, NULL, err,
-        "CREATE OR REPLACE TEMP TABLE _knut_stage AS SELECT *, %s FROM kn_feed('" FEED "')",
-        id->select));
-    KN_TRY(delete_keys(load, id, err));
+    KN_TRY(kn_duck_exec(duck, NULL, err,
+                        "CREATE OR REPLACE TEMP TABLE _knut_stage AS SELECT * FROM kn_feed('" FEED
+                        "')"));
+    KN_TRY(delete_keys(load, id, STAGE, err));
     KN_TRY(kn_duck_ask(duck, &repeated, err,
-                       "SELECT count(*) FROM (SELECT 1 FROM " STAGE
-                       " GROUP BY %s HAVING count(*) > 1 "
-                       "LIMIT 1)",
-                       id->names));
+                       "SELECT count(*) FROM (SELECT * FROM (SELECT %s FROM " STAGE
+                       ") GROUP BY ALL HAVING count(*) > 1 LIMIT 1)",
+                       id->select));
     if (repeated && !load->rows->positions)
         return kn_err_set(err, KN_E_CORRUPT,
                           "chunk %" PRId64 ": a key comes twice in computed rows",
                           load->chunk->number);
-    const char *last = repeated
-                           ? kn_arena_printf(load->arena,
-                                             " QUALIFY row_number() OVER (PARTITION BY %s ORDER BY "
-                                             "_knut_task DESC, _knut_pos DESC) = 1",
-                                             id->names)
-                           : "";
-    return kn_duck_exec(duck, NULL, err, "INSERT INTO %s (%s) SELECT %s FROM " STAGE "%s",
-                        duck->target, cols, cols, last);
+    if (!repeated)
+        return kn_duck_exec(duck, NULL, err, "INSERT INTO %s (%s) SELECT %s FROM " STAGE,
+                            duck->target, cols, cols);
+    return kn_duck_exec(duck, NULL, err,
+                        "INSERT INTO %s (%s) SELECT %s FROM (SELECT *, %s FROM " STAGE
+                        ") QUALIFY row_number() OVER (PARTITION BY %s ORDER BY _knut_task DESC, "
+                        "_knut_pos DESC) = 1",
+                        duck->target, cols, cols, id->select, id->names);
 }
 
 static KnCode delete_keyed(const Load *load, const Identity *id, KnErr *err)
 {
-    KN_TRY(kn_duck_exec(
-        load->duck, NULL, err,
-        "CREATE OR REPLACE TEMP TABLE _knut_stage AS SELECT DISTINCT %s FROM kn_feed('" FEED "')",
-        id->select));
-    return delete_keys(load, id, err);
+    return delete_keys(load, id, "kn_feed('" FEED "')", err);
 }
 
 /* As many equal rows go as came; which of several equal rows goes makes no difference. */
@@ -321,17 +315,13 @@ static KnCode delete_rows(const Load *load, const Identity *id, KnErr *err)
     KnDuck *duck = load->duck;
     int64_t gone = 0;
     KN_TRY(kn_duck_exec(
-        duck, NULL, err,
-        "CREATE OR REPLACE TEMP TABLE _knut_stage AS SELECT row_number() OVER () AS "
-        "_knut_id, * FROM (SELECT %s, count(*) AS _knut_n FROM (SELECT %s FROM kn_feed('" FEED
-        "')) GROUP BY ALL)",
-        id->names, id->select));
-    KN_TRY(kn_duck_exec(
         duck, &gone, err,
-        "DELETE FROM %s WHERE rowid IN (SELECT rid FROM (SELECT x.rid, y._knut_n, "
-        "row_number() OVER (PARTITION BY y._knut_id) AS nth FROM (SELECT rowid AS rid, %s "
-        "FROM %s) x JOIN " STAGE " y ON %s) WHERE nth <= _knut_n)",
-        duck->target, id->select, duck->target, id->match));
+        "DELETE FROM %s WHERE rowid IN (WITH y AS MATERIALIZED (SELECT row_number() OVER () AS "
+        "_knut_id, * FROM (SELECT %s, count(*) AS _knut_n FROM (SELECT %s FROM kn_feed('" FEED
+        "')) GROUP BY ALL)) SELECT rid FROM (SELECT x.rid, y._knut_n, row_number() OVER (PARTITION "
+        "BY y._knut_id) AS nth FROM (SELECT rowid AS rid, %s FROM %s) x JOIN y ON %s) WHERE nth <= "
+        "_knut_n)",
+        duck->target, id->names, id->select, id->select, duck->target, id->match));
     if (gone != load->taken)
         return kn_err_set(err, KN_E_CORRUPT,
                           "target %s in %s: of %" PRId64 " rows to delete only %" PRId64

@@ -129,10 +129,11 @@ static KnCode check_later(KnDuck *duck, const KnSinkWindow *win, int64_t seq, Kn
 {
     KN_ARENA_AUTO arena = kn_arena_new(512);
     int64_t others;
-    KN_TRY(kn_duck_ask(duck, &others, err,
-                       "SELECT count(*) FROM main._knut_loads WHERE target = %s AND seq > %" PRId64
-                       " AND win <> %s",
-                       kn_duck_text(arena, duck->target), seq, kn_duck_text(arena, win->id)));
+    KN_TRY(kn_duck_ask(
+        duck, &others, err,
+        "SELECT count(*) FROM main._knut_loads WHERE lower(target) = lower(%s) AND seq > %" PRId64
+        " AND win <> %s",
+        kn_duck_text(arena, duck->target), seq, kn_duck_text(arena, win->id)));
     if (others == 0)
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED,
