@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other implementations that the program is held to: PyIceberg, DuckDB's iceberg extension, Spark."""
