@@ -160,6 +160,8 @@ static KnCode look_at_data(KnRead *read, const KnScanTask *tasks, size_t n, KnEr
         if (read->opts.ignore_deletes)
             copies[i].n_deletes = 0;
     }
+    read->tasks = copies;
+    read->n_tasks = n;
     KN_TRY(kn_read_look(read, entries, n, &read->files, err));
     for (size_t i = 0; i < n; i++)
         read->files[i].task = &copies[i];

@@ -147,11 +147,6 @@ static bool decimal_widens(const char *from, const KnType *to)
            scale == to->scale && precision <= to->precision;
 }
 
-static bool loses_nanoseconds(const KnPqNode *node, const KnType *type)
-{
-    return type->kind == KN_TYPE_TIMESTAMPTZ_NS || node->nanos_utc;
-}
-
 static KnCode write_leaf(Writer *w, const KnPqNode *node, const KnField *field, const char *expr)
 {
     KN_BUF_AUTO want;
@@ -161,9 +156,8 @@ static KnCode write_leaf(Writer *w, const KnPqNode *node, const KnField *field, 
         return column_error(w, field, KN_E_CORRUPT,
                             "is nested in the file, a single value in the "
                             "table's schema");
-    if (loses_nanoseconds(node, field->type))
-        return column_error(w, field, KN_E_UNSUPPORTED,
-                            "timestamps with time zone in nanoseconds in Parquet files");
+    if (node->nanos_utc)
+        return column_error(w, field, KN_E_UNSUPPORTED, "nanoseconds that the engine would cut");
     const Conversion *conversion = find_conversion(field->type->kind, node->sql_type);
     if (strcmp(want.data, node->sql_type) == 0) {
         kn_buf_text(w->buf, expr);
@@ -211,7 +205,7 @@ static bool same_shape(const KnPqNode *node, const KnType *type)
     default:
         break;
     }
-    if (node->kind != KN_PQ_LEAF || loses_nanoseconds(node, type) || type->kind == KN_TYPE_UNKNOWN)
+    if (node->kind != KN_PQ_LEAF || node->nanos_utc || type->kind == KN_TYPE_UNKNOWN)
         return false;
     KN_BUF_AUTO want;
     kn_buf_init(&want, 1 << 20);

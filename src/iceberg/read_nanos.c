@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read_nanos.c - files with timestamps in nanoseconds adjusted to UTC, which the engine would cut
+ * to microseconds: a copy with a changed footer is read in their place (engine/parquet_nanos.h).
+ *
+ * Only files whose such columns are asked for are copied. Copies lie in a folder of the read under
+ * TMPDIR and go with it; the file system shares blocks with the original where it can.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/parquet_nanos.h"
+#include "iceberg/read_internal.h"
+
+typedef struct Copies {
+    char *dir;
+    KN_VEC(const char *) paths;
+} Copies;
+
+static void remove_copies(void *arg)
+{
+    Copies *copies = arg;
+    kn_vec_foreach (&copies->paths, path)
+        (void)unlink(*path);
+    (void)rmdir(copies->dir);
+    kn_vec_done(&copies->paths);
+}
+
+static KnCode copies_open(KnRead *read, KnErr *err)
+{
+    if (read->copies)
+        return KN_OK;
+    const char *tmp = getenv("TMPDIR");
+    char *dir = kn_arena_printf(read->arena, "%s/knut-read-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir))
+        return kn_err_set(err, KN_E_IO, "cannot make the folder %s", dir);
+    Copies *copies = kn_arena_zalloc(read->arena, sizeof(*copies));
+    copies->dir = dir;
+    kn_arena_defer(read->arena, remove_copies, copies);
+    read->copies = copies;
+    return KN_OK;
+}
+
+typedef struct Wanted {
+    int32_t id;
+    bool found;
+} Wanted;
+
+static bool type_has_id(const KnField *field, int32_t id)
+{
+    if (field->id == id)
+        return true;
+    for (size_t i = 0; i < field->type->n_fields; i++)
+        if (type_has_id(&field->type->fields[i], id))
+            return true;
+    return false;
+}
+
+static void look_in_column(void *arg, const KnField *column)
+{
+    Wanted *wanted = arg;
+    wanted->found = wanted->found || type_has_id(column, wanted->id);
+}
+
+static bool is_key(const KnRead *read, int32_t id)
+{
+    for (size_t i = 0; i < read->n_tasks; i++)
+        for (size_t j = 0; j < read->tasks[i].n_deletes; j++) {
+            const KnDataFile *file = &read->tasks[i].deletes[j]->file;
+            for (size_t k = 0; k < file->n_equality_ids; k++)
+                if (file->equality_ids[k] == id)
+                    return true;
+        }
+    return false;
+}
+
+static bool is_wanted(const KnRead *read, int32_t id)
+{
+    Wanted wanted = {.id = id};
+    for (size_t i = 0; i < read->opts.schema->root.n_fields; i++)
+        look_in_column(&wanted, &read->opts.schema->root.fields[i]);
+    if (read->opts.filter)
+        kn_expr_columns(read->opts.filter, look_in_column, &wanted);
+    return wanted.found || is_key(read, id);
+}
+
+static bool needs_copy(const KnRead *read, const KnDataFile *file, const KnPqNode *node)
+{
+    if (node->nanos_utc)
+        return file->content != KN_CONTENT_DATA || is_wanted(read, node->field_id);
+    for (size_t i = 0; i < node->n_children; i++)
+        if (needs_copy(read, file, &node->children[i]))
+            return true;
+    return false;
+}
+
+/* The tree as the engine sees the copy. */
+static KnPqNode patched(KnArena *arena, const KnPqNode *node)
+{
+    KnPqNode made = *node;
+    if (node->nanos_utc) {
+        made.nanos_utc = false;
+        made.sql_type = "TIMESTAMP_NS";
+    }
+    if (node->n_children == 0)
+        return made;
+    KnPqNode *children = kn_arena_alloc(arena, node->n_children * sizeof(*children));
+    for (size_t i = 0; i < node->n_children; i++)
+        children[i] = patched(arena, &node->children[i]);
+    made.children = children;
+    return made;
+}
+
+KnCode kn_read_keep_nanos(KnRead *read, const KnDataFile *file, KnReadFile *look, KnErr *err)
+{
+    if (!needs_copy(read, file, look->root))
+        return KN_OK;
+    KN_TRY(copies_open(read, err));
+    Copies *copies = read->copies;
+    const char *path =
+        kn_arena_printf(read->arena, "%s/%zu.parquet", copies->dir, copies->paths.len);
+    size_t columns = 0;
+    *kn_vec_push(&copies->paths) = path;
+    KN_TRY(kn_parquet_nanos_copy(look->path, path, &columns, err));
+    KnPqNode *root = kn_arena_alloc(read->arena, sizeof(*root));
+    *root = patched(read->arena, look->root);
+    look->path = path;
+    look->root = root;
+    look->shape = kn_arena_printf(read->arena, "%s/utc", look->shape);
+    return KN_OK;
+}
