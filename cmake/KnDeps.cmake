@@ -23,6 +23,7 @@ kn_find(xxhash xxhash.h xxhash libxxhash-dev)
 kn_find(zlib zlib.h z zlib1g-dev)
 kn_find(zstd zstd.h zstd libzstd-dev)
 kn_find(snappy snappy-c.h snappy libsnappy-dev)
+kn_find(lz4 lz4.h lz4 liblz4-dev)
 kn_find(uuid uuid/uuid.h uuid uuid-dev)
 kn_find(sqlite3 sqlite3.h sqlite3 libsqlite3-dev)
 
