@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "engine/parquet.h"
 #include "iceberg/read.h"
+#include "iceberg/write_internal.h"
 #include "support/tempdir.h"
 
 typedef struct LakeCatalog {
@@ -228,6 +230,156 @@ KnWriteResult lake_overwrite(Lake *lake, const char *where, const char *sql)
                                      &lake->err));
     return res;
 }
+
+/* ---- merge-on-read ---- */
+
+enum { MAX_PARTS = 3 };
+
+typedef struct Delta {
+    Lake *lake;
+    KnArena *arena;
+    int64_t snapshot_id;
+    KnManifestFile manifests[MAX_PARTS];
+    size_t n_manifests;
+} Delta;
+
+static const char *new_path(Delta *d, const char *folder, const char *end)
+{
+    char uuid[37];
+    return kn_arena_printf(d->arena, "%s/%s/%s%s", d->lake->dir, folder, kn_random_uuid4(uuid),
+                           end);
+}
+
+static void write_part(Delta *d, const char *sql, const char *ids, KnDataFile file)
+{
+    Lake *lake = d->lake;
+    const KnMetadata *md = lake->tbl->md;
+    KnPqWritten *written = NULL;
+    size_t n = 0;
+    file.path = new_path(d, "data", ".parquet");
+    KnPqWriteOptions opts = {
+        .select_sql = sql, .target = file.path, .field_ids_sql = ids, .no_dictionary = true};
+    lake_ok(lake,
+            kn_io_prepare_dir(lake->io, kn_str(kn_arena_printf(d->arena, "%s/data", lake->dir)),
+                              &lake->err));
+    lake_ok(lake, kn_parquet_write(lake->ses, d->arena, &opts, &written, &n, &lake->err));
+    if (n == 0)
+        return;
+    file.format = KN_FORMAT_PARQUET;
+    file.record_count = written[0].n_rows;
+    file.size_bytes = written[0].size_bytes;
+    file.sort_order_id = -1;
+    file.first_row_id = -1;
+    file.content_offset = file.content_size = -1;
+    KnManifestEntry entry = {.status = KN_ENTRY_ADDED,
+                             .snapshot_id = -1,
+                             .sequence_number = -1,
+                             .file_sequence_number = -1,
+                             .file = file};
+    const KnManifestEntry *entries[] = {&entry};
+    KnManifestWrite write = {.format_version = md->format_version,
+                             .schema = kn_metadata_schema(md),
+                             .spec = kn_metadata_spec(md),
+                             .deletes = file.content != KN_CONTENT_DATA,
+                             .snapshot_id = d->snapshot_id,
+                             .entries = entries,
+                             .n_entries = 1,
+                             .path = new_path(d, "metadata", "-m0.avro")};
+    lake_ok(lake, kn_partition_type(d->arena, write.spec, write.schema, &write.partition_type,
+                                    &lake->err));
+    lake_ok(lake, kn_manifest_write(lake->io, d->arena, &write, &d->manifests[d->n_manifests++],
+                                    &lake->err));
+}
+
+static void write_keys(Delta *d, const LakeRowDelta *delta)
+{
+    KN_BUF_AUTO ids;
+    kn_buf_init(&ids, 4096);
+    int32_t *numbers = kn_arena_zalloc(d->arena, sizeof(*numbers) * 4);
+    size_t n = 0;
+    for (; delta->key_names[n]; n++) {
+        numbers[n] =
+            kn_schema_find_name(kn_metadata_schema(d->lake->tbl->md), kn_str(delta->key_names[n]))
+                ->id;
+        kn_buf_printf(&ids, "%s'%s': %d", n > 0 ? ", " : "{", delta->key_names[n], numbers[n]);
+    }
+    kn_buf_text(&ids, "}");
+    write_part(d, delta->keys, ids.data,
+               (KnDataFile){.content = KN_CONTENT_EQUALITY_DELETES,
+                            .equality_ids = numbers,
+                            .n_equality_ids = n});
+}
+
+static void write_rows(Delta *d, const LakeRowDelta *delta)
+{
+    KN_BUF_AUTO ids;
+    kn_buf_init(&ids, 1 << 16);
+    kn_write_field_ids_sql(&ids, kn_metadata_schema(d->lake->tbl->md), false);
+    write_part(d, delta->rows, ids.data, (KnDataFile){.content = KN_CONTENT_DATA});
+}
+
+static void commit_delta(Delta *d, const LakeRowDelta *delta)
+{
+    Lake *lake = d->lake;
+    const KnMetadata *md = lake->tbl->md;
+    const KnSnapshot *parent = kn_metadata_snapshot(md);
+    KnManifestFile *old = NULL;
+    size_t n = 0;
+    if (parent)
+        lake_ok(lake, kn_manifest_list_read(lake->io, d->arena, md, parent, &old, &n, &lake->err));
+    KnManifestFile *all = kn_arena_zalloc(d->arena, (n + MAX_PARTS) * sizeof(*all));
+    for (size_t i = 0; i < d->n_manifests + n; i++)
+        all[i] = i < d->n_manifests ? d->manifests[i] : old[i - d->n_manifests];
+    KnSnapshot snap = {.snapshot_id = d->snapshot_id,
+                       .parent_id = parent ? parent->snapshot_id : -1,
+                       .sequence_number = md->last_sequence_number + 1,
+                       .timestamp_ms = md->last_updated_ms,
+                       .manifest_list = new_path(d, "metadata", ".avro"),
+                       .operation = delta->operation,
+                       .schema_id = md->current_schema_id,
+                       .first_row_id = md->format_version >= 3 ? md->next_row_id : -1,
+                       .added_rows = -1};
+    KnManifestListWrite list = {.format_version = md->format_version,
+                                .snapshot_id = snap.snapshot_id,
+                                .parent_id = snap.parent_id,
+                                .sequence_number = snap.sequence_number,
+                                .first_row_id = snap.first_row_id,
+                                .manifests = all,
+                                .n_manifests = d->n_manifests + n,
+                                .path = snap.manifest_list};
+    int64_t next = 0;
+    lake_ok(lake, kn_manifest_list_write(lake->io, &list, &next, &lake->err));
+    if (md->format_version >= 3)
+        snap.added_rows = next - snap.first_row_id;
+    KN_JSON_AUTO summary = json_pack("{s:s}", "operation", delta->operation);
+    snap.summary = summary;
+    KnRef ref = {.name = "main",
+                 .snapshot_id = snap.snapshot_id,
+                 .is_branch = true,
+                 .min_snapshots_to_keep = -1,
+                 .max_snapshot_age_ms = -1,
+                 .max_ref_age_ms = -1};
+    KnUpdate updates[] = {{.kind = KN_UPDATE_ADD_SNAPSHOT, .snapshot = snap},
+                          {.kind = KN_UPDATE_SET_SNAPSHOT_REF, .text = "main", .ref = ref}};
+    KnTableCommit change = {.updates = updates, .n_updates = 2};
+    lake_ok(lake, kn_table_commit(lake->tbl, &change, &lake->err));
+}
+
+void lake_row_delta(Lake *lake, const LakeRowDelta *delta)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    Delta d = {.lake = lake, .arena = arena, .snapshot_id = kn_random_id()};
+    if (delta->positions)
+        write_part(&d, delta->positions, "{'file_path': 2147483546, 'pos': 2147483545}",
+                   (KnDataFile){.content = KN_CONTENT_POSITION_DELETES});
+    if (delta->keys)
+        write_keys(&d, delta);
+    if (delta->rows)
+        write_rows(&d, delta);
+    commit_delta(&d, delta);
+}
+
+/* ---- reading ---- */
 
 static void put_scan(KnBuf *buf, const char *sql, const char *scan)
 {

@@ -48,6 +48,16 @@ KnWriteResult lake_delete(Lake *lake, const char *where);
 KnWriteResult lake_overwrite(Lake *lake, const char *where, const char *sql);
 const KnExpr *lake_expr(Lake *lake, const char *where);
 
+/* A snapshot as a merge-on-read writer makes it; the table is unpartitioned. */
+typedef struct LakeRowDelta {
+    const char *positions; /* SELECT of file_path, pos; NULL = none */
+    const char *keys;      /* SELECT of key columns by the table's names; NULL = none */
+    const char *key_names[4];
+    const char *rows; /* to add, all columns in order; NULL = none */
+    const char *operation;
+} LakeRowDelta;
+void lake_row_delta(Lake *lake, const LakeRowDelta *delta);
+
 /** The first value of a SELECT in which {scan} is the table's rows as they are at a snapshot (NULL
  * = current); in a static buffer, "NULL" for NULL. */
 const char *lake_text_at(Lake *lake, const KnSnapshot *snap, const char *sql);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_changelog_model.c - random appends, deletes and overwrites beside a plain table that does
- * the same: after each step the scan is the model, and the window (as change rows, and as a spool
- * with and without keys) is the difference of the model's states.
+ * test_changelog_model.c - random appends, deletes and overwrites (copy-on-write, position deletes,
+ * equality deletes, upserts) beside a plain table that does the same: after each step the scan is
+ * the model, and the windows from the parent and from the first snapshot (as change rows, and as a
+ * spool with and without keys) are the differences of the model's states.
  *
  * Rows are compared as texts, so that 0.0 and -0.0 are two values. The seed is printed on failure.
  */
@@ -13,13 +14,14 @@
 #include "base/random.h"
 #include "unit/iceberg/lake.h"
 
-enum { STEPS = 10 };
+enum { STEPS = 7 };
 
 typedef struct Model {
     Lake lake;
     KnRng rng;
     uint64_t seed;
     int step;
+    bool merge_on_read;
 } Model;
 
 #define COLUMNS "id long, k int, d double, s string, l list<int>, m map<string, double>"
@@ -192,21 +194,52 @@ static void check_keyed_spool(Model *m, const KnWindow *win)
     kn_spool_close(spool);
 }
 
-static void check_window(Model *m)
+/* A snapshot and the table that has its rows. */
+typedef struct State {
+    const KnSnapshot *snap;
+    const char *table;
+} State;
+
+static KnWindow *expect_window(Model *m, State from, State to)
 {
     Lake *lake = &m->lake;
-    const KnSnapshot *to = kn_metadata_snapshot(lake->tbl->md);
-    const KnSnapshot *from =
-        to->parent_id >= 0 ? kn_metadata_find_snapshot(lake->tbl->md, to->parent_id) : NULL;
     KnWindow *win = NULL;
-    lake_ok(lake, kn_window_plan(lake->tbl, from, to, &win, &lake->err));
-    lake_exec(lake, "CREATE OR REPLACE TEMP TABLE expected AS "
-                    "SELECT 'delete' || t AS t FROM (SELECT t FROM before EXCEPT ALL SELECT t FROM "
-                    "model) UNION ALL SELECT 'insert' || t FROM (SELECT t FROM model EXCEPT ALL "
-                    "SELECT t FROM before)");
+    lake_ok(lake, kn_window_plan(lake->tbl, from.snap, to.snap, &win, &lake->err));
+    lake_exec(lake,
+              "CREATE OR REPLACE TEMP TABLE expected AS "
+              "SELECT 'delete' || t AS t FROM (SELECT t FROM %s EXCEPT ALL SELECT t FROM "
+              "%s) UNION ALL SELECT 'insert' || t FROM (SELECT t FROM %s EXCEPT ALL "
+              "SELECT t FROM %s)",
+              from.table, to.table, to.table, from.table);
+    return win;
+}
+
+/* From the parent, and over all snapshots since the first: forwards, and backwards, where deletes
+ * go away and rows come back. */
+static void check_windows(Model *m)
+{
+    const KnMetadata *md = m->lake.tbl->md;
+    State head = {kn_metadata_snapshot(md), "model"};
+    State parent = {NULL, "before"};
+    if (head.snap->parent_id >= 0)
+        parent.snap = kn_metadata_find_snapshot(md, head.snap->parent_id);
+    KnWindow *win = expect_window(m, parent, head);
     check_change_rows(m, win);
     check_spool(m, win);
     check_keyed_spool(m, win);
+    kn_window_free(win);
+    State first = {head.snap, "first"};
+    while (first.snap->parent_id >= 0)
+        first.snap = kn_metadata_find_snapshot(md, first.snap->parent_id);
+    if (first.snap == head.snap) {
+        lake_exec(&m->lake, "CREATE TEMP TABLE first AS SELECT * FROM model");
+        return;
+    }
+    win = expect_window(m, first, head);
+    check_change_rows(m, win);
+    kn_window_free(win);
+    win = expect_window(m, head, first);
+    check_change_rows(m, win);
     kn_window_free(win);
 }
 
@@ -225,32 +258,91 @@ static void model_delete(Model *m, const char *filter)
     lake_ok(&m->lake, kn_session_exec(m->lake.ses, sql.data, NULL, &m->lake.err));
 }
 
+/* Position deletes: every third row of all files, by where it lies. */
+static bool delete_positions(Model *m)
+{
+    Lake *lake = &m->lake;
+    const KnSnapshot *head = kn_metadata_snapshot(lake->tbl->md);
+    if (!head)
+        return false;
+    KnPlan *plan = NULL;
+    KnRead *read = NULL;
+    KnPlanOptions popts = {.snapshot = head};
+    lake_ok(lake, kn_plan_scan(lake->tbl, &popts, &plan, &lake->err));
+    KnReadOptions opts = {.schema = kn_metadata_schema(lake->tbl->md), .with_position = true};
+    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, plan->tasks, plan->n_tasks, &opts, &read,
+                               &lake->err));
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, (size_t)16 << 20);
+    kn_buf_text(&sql, "CREATE OR REPLACE TEMP TABLE killed AS SELECT CASE _task");
+    for (size_t i = 0; i < plan->n_tasks; i++)
+        kn_buf_printf(&sql, " WHEN %zu THEN '%s'", i, plan->tasks[i].data->file.path);
+    kn_buf_printf(&sql,
+                  " WHEN -1 THEN '' END AS file_path, _pos AS pos, " ROW_TEXT
+                  " AS t FROM (%s) WHERE _pos %% 3 = %d",
+                  kn_read_sql(read), (int)kn_rng_below(&m->rng, 3));
+    lake_ok(lake, kn_session_exec(lake->ses, sql.data, NULL, &lake->err));
+    kn_read_close(read);
+    kn_plan_free(plan);
+    lake_row_delta(lake, &(LakeRowDelta){.positions = "SELECT file_path, pos FROM killed ORDER BY "
+                                                      "file_path, pos",
+                                         .operation = "delete"});
+    lake_exec(lake, "DELETE FROM model WHERE rowid IN (SELECT rid FROM (SELECT rowid AS rid, t, "
+                    "row_number() OVER (PARTITION BY t) AS n FROM model) JOIN (SELECT t, count(*) "
+                    "AS c FROM killed GROUP BY t) USING (t) WHERE n <= c)");
+    return true;
+}
+
+/* Equality deletes by two sets of columns, and rows added in the same snapshot. */
+static void upsert(Model *m, const char *rows)
+{
+    Lake *lake = &m->lake;
+    char keys[256];
+    int x = (int)kn_rng_below(&m->rng, 40);
+    assert_true(
+        snprintf(keys, sizeof(keys),
+                 "SELECT * FROM (VALUES (%d::BIGINT, NULL::INT), (%d, 1), (%d, 2)) t(id, k)", x, x,
+                 (x + 3) % 40) > 0);
+    bool by_id = kn_rng_below(&m->rng, 2) == 0;
+    lake_row_delta(lake, &(LakeRowDelta){.keys = keys,
+                                         .key_names = {by_id ? "id" : "k", by_id ? NULL : "id"},
+                                         .rows = rows,
+                                         .operation = "overwrite"});
+    lake_exec(lake, "DELETE FROM model WHERE EXISTS (SELECT 1 FROM (%s) d WHERE model.id = d.id%s)",
+              keys, by_id ? "" : " AND model.k IS NOT DISTINCT FROM d.k");
+}
+
 static bool step(Model *m)
 {
     Lake *lake = &m->lake;
     lake_exec(lake, "CREATE OR REPLACE TEMP TABLE before AS SELECT * FROM model");
-    uint64_t r = kn_rng_below(&m->rng, 3);
+    uint64_t r = kn_rng_below(&m->rng, m->merge_on_read ? 5 : 3);
     char filter[128];
     assert_true(snprintf(filter, sizeof(filter), "%s", filter_text(m)) > 0);
     const char *rows = rows_sql(m, (int)kn_rng_below(&m->rng, 60) + 1);
-    KnWriteResult res;
+    KnWriteResult res = {.snapshot_id = 0};
     if (r == 0) {
         res = lake_append(lake, "%s", rows);
         model_insert(m, rows);
     } else if (r == 1) {
         res = lake_delete(lake, filter);
         model_delete(m, filter);
-    } else {
+    } else if (r == 2) {
         res = lake_overwrite(lake, filter, rows);
         model_delete(m, filter);
+        model_insert(m, rows);
+    } else if (r == 3) {
+        return delete_positions(m);
+    } else {
+        upsert(m, rows);
         model_insert(m, rows);
     }
     return res.snapshot_id >= 0;
 }
 
-static void run(uint64_t seed, const LakeTable *table)
+static void run(uint64_t seed, const LakeTable *table, bool merge_on_read)
 {
-    Model m = {.rng = {seed}, .seed = seed};
+    Model m = {.rng = {seed}, .seed = seed, .merge_on_read = merge_on_read};
     lake_open(&m.lake, table);
     lake_exec(&m.lake, "CREATE TEMP TABLE model (id BIGINT, k INT, d DOUBLE, s VARCHAR, l INT[], "
                        "m MAP(VARCHAR, DOUBLE), t VARCHAR)");
@@ -258,7 +350,7 @@ static void run(uint64_t seed, const LakeTable *table)
         bool made = step(&m);
         check_scan(&m);
         if (made)
-            check_window(&m);
+            check_windows(&m);
     }
     lake_close(&m.lake);
 }
@@ -266,25 +358,35 @@ static void run(uint64_t seed, const LakeTable *table)
 static void random_steps_unpartitioned(void **state)
 {
     (void)state;
-    run(1, &(LakeTable){.schema = COLUMNS});
-    run(2, &(LakeTable){.schema = COLUMNS, .version = 3});
+    run(1, &(LakeTable){.schema = COLUMNS}, false);
+    run(2, &(LakeTable){.schema = COLUMNS, .version = 3}, false);
 }
 
 static void random_steps_partitioned(void **state)
 {
     (void)state;
-    run(3, &(LakeTable){.schema = COLUMNS, .spec = "k"});
-    run(4, &(LakeTable){.schema = COLUMNS, .spec = "bucket(3, id), truncate(1, s)", .version = 3});
-    run(5, &(LakeTable){.schema = COLUMNS, .spec = "d"});
+    run(3, &(LakeTable){.schema = COLUMNS, .spec = "k"}, false);
+    run(4, &(LakeTable){.schema = COLUMNS, .spec = "bucket(3, id), truncate(1, s)", .version = 3},
+        false);
+    run(5, &(LakeTable){.schema = COLUMNS, .spec = "d"}, false);
 }
 
 static void random_steps_with_merging_manifests(void **state)
 {
     (void)state;
-    run(6, &(LakeTable){.schema = COLUMNS,
-                        .spec = "k",
-                        .order = "id",
-                        .props = {"commit.manifest.min-count-to-merge", "2"}});
+    run(6,
+        &(LakeTable){.schema = COLUMNS,
+                     .spec = "k",
+                     .order = "id",
+                     .props = {"commit.manifest.min-count-to-merge", "2"}},
+        false);
+}
+
+static void random_steps_merge_on_read(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 7; seed < 10; seed++)
+        run(seed, &(LakeTable){.schema = COLUMNS, .version = 2}, true);
 }
 
 int main(void)
@@ -293,6 +395,7 @@ int main(void)
         cmocka_unit_test(random_steps_unpartitioned),
         cmocka_unit_test(random_steps_partitioned),
         cmocka_unit_test(random_steps_with_merging_manifests),
+        cmocka_unit_test(random_steps_merge_on_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
