@@ -9,6 +9,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "iceberg/read.h"
@@ -77,6 +78,20 @@ static void write_double(KnBuf *out, double value, bool single)
 
 /* ---- times ---- */
 
+static void write_date(KnBuf *out, int64_t days)
+{
+    KnDate date = kn_date_from_days(days);
+    if (date.year < 0 || date.year > 9999) {
+        kn_date_format(out, days);
+        return;
+    }
+    write_u64(out, (uint64_t)date.year, 4);
+    kn_buf_char(out, '-');
+    write_u64(out, (uint64_t)date.month, 2);
+    kn_buf_char(out, '-');
+    write_u64(out, (uint64_t)date.day, 2);
+}
+
 /* Java's LocalTime.toString(): no seconds when there are none, fractions of 3, 6 or 9 digits. */
 static void write_time_of_day(KnBuf *out, int64_t nanos)
 {
@@ -105,13 +120,37 @@ static void write_timestamp(KnBuf *out, KnTypeKind kind, int64_t value)
     int64_t scale = kn_type_is_ns(kind) ? 1 : KN_NS_PER_US;
     int64_t day = KN_US_PER_DAY * (kn_type_is_ns(kind) ? KN_NS_PER_US : 1);
     kn_buf_char(out, '"');
-    kn_date_format(out, kn_floor_div(value, day));
+    write_date(out, kn_floor_div(value, day));
     kn_buf_char(out, 'T');
     write_time_of_day(out, kn_floor_mod(value, day) * scale);
     kn_buf_text(out, kn_type_is_tz(kind) ? "Z\"" : "\"");
 }
 
 /* ---- text and bytes ---- */
+
+/* Most texts need no escapes: they are taken as one piece. */
+static void write_text(KnBuf *out, KnStr s)
+{
+    unsigned char above = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        if (c < 0x20 || c == '"' || c == '\\') {
+            kn_json_quote(out, s);
+            return;
+        }
+        above |= c;
+    }
+    char *to = above < 0x80 || kn_str_is_utf8(s) ? kn_buf_reserve(out, s.len + 2) : NULL;
+    if (!to) {
+        kn_json_quote(out, s);
+        return;
+    }
+    to[0] = '"';
+    if (s.len)
+        memcpy(to + 1, s.ptr, s.len);
+    to[s.len + 1] = '"';
+    out->len += s.len + 2;
+}
 
 static void write_bytes(KnBuf *out, KnStr bytes)
 {
@@ -145,7 +184,7 @@ static KnCode write_struct(Writer *w, const KnType *type, const KnVector *vec, s
         KnVector child = kn_vector_child(vec, i);
         if (i)
             kn_buf_char(w->out, ',');
-        kn_json_quote(w->out, kn_str(type->fields[i].name));
+        write_text(w->out, kn_str(type->fields[i].name));
         kn_buf_char(w->out, ':');
         KN_TRY(write_value(w, type->fields[i].type, &child, row));
     }
@@ -212,7 +251,8 @@ static bool fits(const KnType *type, const KnColType *col)
         [KN_TYPE_MAP] = KN_COL_MAP,
     };
     return (size_t)type->kind < sizeof(kinds) / sizeof(*kinds) && kinds[type->kind] == col->kind &&
-           (type->kind != KN_TYPE_STRUCT || type->n_fields == col->n_children);
+           (type->kind != KN_TYPE_STRUCT || type->n_fields == col->n_children) &&
+           (type->kind != KN_TYPE_DECIMAL || type->scale == col->scale);
 }
 
 static void write_primitive(KnBuf *out, const KnType *type, const KnVector *vec, size_t row)
@@ -238,7 +278,7 @@ static void write_primitive(KnBuf *out, const KnType *type, const KnVector *vec,
         break;
     case KN_TYPE_DATE:
         kn_buf_char(out, '"');
-        kn_date_format(out, ((const int32_t *)vec->data)[row]);
+        write_date(out, ((const int32_t *)vec->data)[row]);
         kn_buf_char(out, '"');
         break;
     case KN_TYPE_TIME:
@@ -247,7 +287,7 @@ static void write_primitive(KnBuf *out, const KnType *type, const KnVector *vec,
         kn_buf_char(out, '"');
         break;
     case KN_TYPE_STRING:
-        kn_json_quote(out, kn_vector_str(vec, row));
+        write_text(out, kn_vector_str(vec, row));
         break;
     case KN_TYPE_UUID:
         write_uuid(out, vec, row);
@@ -298,7 +338,7 @@ KnCode kn_row_json(KnBuf *out, const KnSchema *schema, const KnBatch *batch, siz
         KnVector vec = kn_batch_vector(batch, i);
         if (i)
             kn_buf_char(out, ',');
-        kn_json_quote(out, kn_str(field->name));
+        write_text(out, kn_str(field->name));
         kn_buf_char(out, ':');
         KnCode rc = write_value(&w, field->type, &vec, row);
         if (rc != KN_OK)
