@@ -25,8 +25,9 @@ typedef struct KnRowColumn {
     const char *expr;
 } KnRowColumn;
 
-/* The hash that spreads rows over buckets, by name, for records of plans: the lower 64 bits of the
- * MD5 of every column's text, with its byte length before it ("3:abc"; "n" for NULL). */
+/* The hash that spreads rows over buckets, by name, for records of plans: the last 8 bytes
+ * (little-endian) of the MD5 of all columns' texts, each with its byte length before it ("3:abc";
+ * "n" for NULL). */
 #define KN_ROW_HASH_VERSION "md5-v1"
 /** An expression that is 0..n_buckets-1: the same for rows with the same values, on every machine,
  * with any number of threads. The session's time zone must be UTC. */

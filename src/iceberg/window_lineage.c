@@ -40,16 +40,40 @@ static KnCode find_head(const KnTable *tbl, const char *ref, const KnSnapshot **
     return KN_OK;
 }
 
-/* The walk ended at `last` without meeting the cursor. */
-static KnCode not_met(const KnTable *tbl, int64_t cursor, const char *ref, const KnSnapshot *last,
-                      KnErr *err)
+static bool has_snapshot(const SnapshotVec *vec, const KnSnapshot *snap)
 {
-    if (!kn_metadata_find_snapshot(tbl->md, cursor))
+    for (size_t i = 0; i < vec->len; i++) {
+        if (vec->items[i] == snap)
+            return true;
+    }
+    return false;
+}
+
+/* Does the cursor's own line meet the one that was walked? Then the two have parted. */
+static bool has_parted(const KnTable *tbl, const KnSnapshot *cursor, const SnapshotVec *walked)
+{
+    const KnSnapshot *snap = cursor;
+    for (size_t i = 0; snap && i <= tbl->md->n_snapshots; i++) {
+        if (has_snapshot(walked, snap))
+            return true;
+        snap = snap->parent_id < 0 ? NULL : kn_metadata_find_snapshot(tbl->md, snap->parent_id);
+    }
+    return false;
+}
+
+/* The walk ended without meeting the cursor. */
+static KnCode not_met(const KnTable *tbl, int64_t cursor, const char *ref,
+                      const SnapshotVec *walked, KnErr *err)
+{
+    const KnSnapshot *snap = kn_metadata_find_snapshot(tbl->md, cursor);
+    const KnSnapshot *last = walked->items[walked->len - 1];
+    if (!snap)
         return kn_err_set(err, KN_E_REFUSED,
                           "table %s: snapshot %" PRId64 ", where delivery stands, has expired: its "
                           "files are no longer known; " RELOAD,
                           tbl->name, cursor);
-    if (last->parent_id >= 0 && !kn_metadata_find_snapshot(tbl->md, last->parent_id))
+    if (last->parent_id >= 0 && !kn_metadata_find_snapshot(tbl->md, last->parent_id) &&
+        !has_parted(tbl, snap, walked))
         return kn_err_set(err, KN_E_REFUSED,
                           "table %s: snapshot %" PRId64 ", which follows snapshot %" PRId64
                           " where delivery stands, has expired; " RELOAD,
@@ -70,12 +94,13 @@ static KnCode walk(const KnTable *tbl, const KnSnapshot *head, int64_t cursor, c
         const KnSnapshot *parent =
             snap->parent_id < 0 ? NULL : kn_metadata_find_snapshot(tbl->md, snap->parent_id);
         if (!parent || vec->len > tbl->md->n_snapshots)
-            return not_met(tbl, cursor, ref, snap, err);
+            return not_met(tbl, cursor, ref, vec, err);
         snap = parent;
     }
     return KN_OK;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): an array is two outputs */
 KnCode kn_window_lineage(const KnTable *tbl, int64_t cursor, const char *ref, KnArena *arena,
                          const KnSnapshot *const **ret, size_t *ret_n, KnErr *err)
 {

@@ -313,6 +313,7 @@ KnCode kn_write_delete(KnTable *tbl, KnSession *ses, const KnExpr *filter,
     return rewrite(&w, filter, NULL, ret, err);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a delete and an append in one */
 KnCode kn_write_overwrite(KnTable *tbl, KnSession *ses, const KnExpr *filter,
                           const char *select_sql, const KnWriteOptions *opts, KnWriteResult *ret,
                           KnErr *err)
