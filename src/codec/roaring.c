@@ -107,7 +107,7 @@ static KnCode read_bitset(Cursor *cur, uint64_t base, uint32_t cardinality, Sink
     if (seen != cardinality)
         return corrupt(cur, "a bitset's cardinality is not its own");
     for (uint32_t value = 0; value < 65536;) {
-        uint64_t rest = le64(words + (value / 64) * 8) >> (value % 64);
+        uint64_t rest = le64(words + (size_t)(value / 64) * 8) >> (value % 64);
         if (rest == 0) {
             value = (value / 64 + 1) * 64;
             continue;

@@ -15,6 +15,7 @@
  */
 #include "iceberg/expr.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -80,6 +81,7 @@ static KnCode unknown_column(Parser *p, size_t at, const char *dotted)
 {
     const char *nearest = NULL;
     size_t best = 4;
+    assert(p->schema);
     for (size_t i = 0; i < p->schema->root.n_fields; i++) {
         const char *name = p->schema->root.fields[i].name;
         size_t distance = kn_str_distance(kn_str(dotted), kn_str(name));
@@ -339,6 +341,7 @@ static KnCode parse_mirrored(Parser *p, bool negate, const KnExpr **ret)
     KN_TRY(advance(p));
     const KnExpr *column = NULL;
     KN_TRY(parse_column(p, &column));
+    assert(column);
     static const KnExprOp mirror[] = {
         [KN_EXPR_EQ] = KN_EXPR_EQ, [KN_EXPR_NE] = KN_EXPR_NE, [KN_EXPR_LT] = KN_EXPR_GT,
         [KN_EXPR_GT] = KN_EXPR_LT, [KN_EXPR_LE] = KN_EXPR_GE, [KN_EXPR_GE] = KN_EXPR_LE};

@@ -26,7 +26,9 @@ static bool is_name_char(char c)
 
 static char peek(const KnLexer *lex, size_t ahead)
 {
-    return lex->pos + ahead < lex->text.len ? lex->text.ptr[lex->pos + ahead] : '\0';
+    if (lex->pos + ahead >= lex->text.len)
+        return '\0';
+    return lex->text.ptr[lex->pos + ahead];
 }
 
 static KnCode lex_quoted(KnLexer *lex, KnWord *ret, KnErr *err)

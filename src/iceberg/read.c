@@ -254,6 +254,7 @@ static void drop_tables(KnRead *read)
     read->n_tables = 0;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): tasks and their number are one argument */
 KnCode kn_read_open(const KnTable *tbl, KnSession *ses, const KnScanTask *tasks, size_t n_tasks,
                     const KnReadOptions *opts, KnRead **ret, KnErr *err)
 {
