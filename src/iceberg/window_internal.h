@@ -13,8 +13,8 @@ typedef struct KnSide {
     KnScanTask *tasks; /* in manifest order */
 } KnSide;
 
-/** The live files of both snapshots, without those in manifests that both have (where no delete
- * file came or went). from NULL gives an empty side. Memory in arena. */
+/** The live files of both snapshots, without files of manifests that both have unless their delete
+ * files may differ. from NULL gives an empty side. Memory in arena. */
 KN_NODISCARD KnCode kn_window_sides(const KnTable *tbl, const KnSnapshot *from,
                                     const KnSnapshot *to, KnArena *arena, KnSide sides[2],
                                     KnErr *err);
