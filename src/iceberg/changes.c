@@ -4,8 +4,8 @@
  *
  * Rows before are those of removed files (as live at `from`) and those that a touched file lost;
  * rows after are those of added files (as live at `to`) and those that a touched file got back.
- * What a touched file lost is found by position, not by value: positions live at `from` without
- * the positions live at `to`; rows that stayed cancel out without being compared.
+ * What a touched file lost is found by position, not by value: rows live at `from` whose positions
+ * are not live at `to`, in one pass over the file; rows that stayed are not compared.
  *
  * When both sides have rows, the net is the multiset difference by row identity (row_sql.h): one
  * GROUP BY over both sides, which the engine spills, keeps the groups whose counts differ and
@@ -21,7 +21,7 @@
 #include "iceberg/spool_internal.h"
 #include "iceberg/window_internal.h"
 
-enum { READ_REMOVED, READ_ADDED, READ_FROM, READ_TO, READ_FROM_POS, READ_TO_POS, N_READS };
+enum { READ_REMOVED, READ_ADDED, READ_FROM, READ_TO, N_READS };
 
 struct KnChanges {
     const KnWindow *win;
@@ -61,8 +61,7 @@ static bool may_gain(const KnWindow *win)
 
 static KnCode open_read(KnChanges *ch, int which, const KnScanTask *tasks, size_t n, KnErr *err)
 {
-    bool positions = which == READ_FROM_POS || which == READ_TO_POS;
-    KnReadOptions opts = {.schema = positions ? &no_columns : ch->schema, .with_position = true};
+    KnReadOptions opts = {.schema = ch->schema, .with_position = true};
     return kn_read_open(ch->win->tbl, ch->ses, tasks, n, &opts, &ch->reads[which], err);
 }
 
@@ -74,12 +73,8 @@ static KnCode open_reads(KnChanges *ch, KnErr *err)
     if (win->n_touched == 0)
         return KN_OK;
     KN_TRY(open_read(ch, READ_FROM, win->touched, win->n_touched, err));
-    KN_TRY(open_read(ch, READ_TO_POS, win->touched_after, win->n_touched, err));
     ch->gained = may_gain(win);
-    if (!ch->gained)
-        return KN_OK;
-    KN_TRY(open_read(ch, READ_TO, win->touched_after, win->n_touched, err));
-    return open_read(ch, READ_FROM_POS, win->touched, win->n_touched, err);
+    return open_read(ch, READ_TO, win->touched_after, win->n_touched, err);
 }
 
 /* ---- SQL ---- */
@@ -138,9 +133,9 @@ static void put_read(KnBuf *buf, const KnRead *read, const KnSchema *schema, con
     kn_buf_printf(buf, "%st, p)", schema->root.n_fields > 0 ? ", " : "");
 }
 
-/* SELECT op, ord, c0, ... FROM one reader; lost: without the positions of another. */
+/* SELECT op, ord, c0, ... FROM one reader; other: only rows that are not live in that one. */
 static void put_branch(KnChanges *ch, int op, size_t first_task, const KnRead *read,
-                       const KnRead *lost)
+                       const KnRead *other)
 {
     KnBuf *buf = &ch->sql;
     kn_buf_printf(buf, "SELECT %d AS op, ((t + %zu) << 40) | p AS ord", op, first_task);
@@ -148,10 +143,9 @@ static void put_branch(KnChanges *ch, int op, size_t first_task, const KnRead *r
     kn_changes_put_columns(buf, ch->schema);
     kn_buf_text(buf, " FROM ");
     put_read(buf, read, ch->schema, "r");
-    if (lost) {
-        kn_buf_text(buf, " ANTI JOIN ");
-        put_read(buf, lost, &no_columns, "gone");
-        kn_buf_text(buf, " USING (t, p)");
+    if (other) {
+        kn_buf_text(buf, " WHERE NOT ");
+        kn_read_live_sql(other, "t", "p", buf);
     }
 }
 
@@ -164,11 +158,11 @@ static void put_both(KnChanges *ch)
     put_branch(ch, 1, 0, ch->reads[READ_ADDED], NULL);
     if (win->n_touched > 0) {
         kn_buf_text(&ch->sql, " UNION ALL ");
-        put_branch(ch, 0, win->n_removed, ch->reads[READ_FROM], ch->reads[READ_TO_POS]);
+        put_branch(ch, 0, win->n_removed, ch->reads[READ_FROM], ch->reads[READ_TO]);
     }
     if (ch->gained) {
         kn_buf_text(&ch->sql, " UNION ALL ");
-        put_branch(ch, 1, win->n_added, ch->reads[READ_TO], ch->reads[READ_FROM_POS]);
+        put_branch(ch, 1, win->n_added, ch->reads[READ_TO], ch->reads[READ_FROM]);
     }
 }
 

@@ -39,6 +39,9 @@ const char *kn_read_sql(const KnRead *read);
 /** Groups in task order; rows of a group come in file order, files in task order. */
 size_t kn_read_n_groups(const KnRead *read);
 const char *kn_read_group_sql(const KnRead *read, size_t group);
+/** A condition over a task's number and a row's position in its file (SQL of BIGINT): the row is
+ * live in this read, whatever read it comes from. Holds until kn_read_close(). */
+void kn_read_live_sql(const KnRead *read, const char *task, const char *pos, KnBuf *buf);
 
 /* A scan: the groups one after another as batches. */
 typedef struct KnScan KnScan;

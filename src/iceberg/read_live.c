@@ -130,6 +130,17 @@ KnCode kn_read_live_open(KnRead *read, KnErr *err)
     return KN_OK;
 }
 
+void kn_read_live_sql(const KnRead *read, const char *task, const char *pos, KnBuf *buf)
+{
+    bool any = false;
+    for (size_t i = 0; !any && i < read->n_files; i++)
+        any = read->files[i].dead != NULL;
+    if (any)
+        kn_buf_printf(buf, "kn_live(%" PRId64 "::BIGINT, %s, %s)", read->id, task, pos);
+    else
+        kn_buf_text(buf, "true");
+}
+
 void kn_read_live_close(KnRead *read)
 {
     pthread_mutex_lock(&lock);
