@@ -130,16 +130,16 @@ static void a_window_of_many_chunks_arrives_whole(void **state)
     ferry_open(&fy, &PLAIN);
     fy.opts.chunk_bytes = 4096;
     ferry_restart(&fy);
-    lake_append(&fy.lake, ROWS(0, 50000));
-    lake_append(&fy.lake, ROWS(50000, 50010));
+    lake_append(&fy.lake, ROWS(0, 9000));
+    lake_append(&fy.lake, ROWS(9000, 9010));
     const KnDeliveryReport *report = ferry_round(&fy);
-    assert_true(report->windows[0].chunks > 10);
-    assert_int_equal(report->windows[0].upserts, 50010);
+    assert_true(report->windows[0].chunks > 3);
+    assert_int_equal(report->windows[0].upserts, 9010);
     ferry_same_rows(&fy);
-    lake_delete(&fy.lake, "id >= 100 AND id < 20000");
+    lake_delete(&fy.lake, "id >= 100 AND id < 8000");
     report = ferry_round(&fy);
-    assert_true(report->windows[0].chunks > 10);
-    assert_int_equal(report->windows[0].deletes, 19900);
+    assert_true(report->windows[0].chunks > 3);
+    assert_int_equal(report->windows[0].deletes, 7900);
     ferry_same_rows(&fy);
     ferry_close(&fy);
 }
@@ -153,8 +153,8 @@ static void the_null_sink_takes_many_loads_at_once(void **state)
     fy.opts.chunk_bytes = 4096;
     fy.opts.parallel_loads = 4;
     ferry_restart(&fy);
-    lake_append(&fy.lake, ROWS(0, 50000));
-    assert_int_equal(ferry_round(&fy)->windows[0].upserts, 50000);
+    lake_append(&fy.lake, ROWS(0, 9000));
+    assert_int_equal(ferry_round(&fy)->windows[0].upserts, 9000);
     lake_delete(&fy.lake, "id < 1000");
     assert_int_equal(ferry_round(&fy)->windows[0].deletes, 1000);
     ferry_close(&fy);
@@ -406,99 +406,7 @@ static void unusable_destinations_are_named_and_left_alone(void **state)
     ferry_close(&fy);
 }
 
-/* ---- failures on the way ---- */
-
-/* Counts of how often each point was passed in a round that succeeded. */
-static size_t traced_points(const char *trace, char names[][128], size_t most)
-{
-    char line[128];
-    size_t n = 0;
-    FILE *file = fopen(trace, "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file)) {
-        line[strcspn(line, "\n")] = '\0';
-        size_t i = 0;
-        while (i < n && strcmp(names[i], line) != 0)
-            ++i;
-        if (i == n && n < most)
-            (void)snprintf(names[n++], sizeof(names[0]), "%s", line);
-    }
-    assert_int_equal(fclose(file), 0);
-    return n;
-}
-
-static void change_table(Ferry *fy, bool keyed)
-{
-    lake_append(&fy->lake, ROWS(0, 9000));
-    lake_delete(&fy->lake, "id >= 100 AND id < 4000");
-    if (!keyed)
-        lake_append(&fy->lake, ROWS(50, 60));
-    lake_overwrite(&fy->lake, "id = 7", ROWS(10000, 10050));
-}
-
-static void round_with_fault(Ferry *fy, const char *point, int nth, uint64_t chunk_bytes)
-{
-    char spec[192];
-    fy->opts.chunk_bytes = chunk_bytes;
-    ferry_restart(fy);
-    (void)snprintf(spec, sizeof(spec), "%s:%d:fail", point, nth);
-    assert_int_equal(kn_fault_set(spec, NULL, NULL), KN_OK);
-    (void)!kn_delivery_round(fy->dlv, &fy->err);
-    assert_int_equal(kn_fault_set(NULL, NULL, NULL), KN_OK);
-}
-
-/* Everything is delivered, failing once at each point, with another chunk size each time. */
-static void fail_everywhere(bool keyed)
-{
-    static char names[64][128];
-    static const char *const keys[] = {"id"};
-    char trace[320];
-    Ferry fy;
-    ferry_open(&fy, keyed ? &KEYED : &PLAIN);
-    fy.opts.chunk_bytes = 8192;
-    fy.opts.keys = keys;
-    fy.opts.n_keys = keyed ? 1 : 0;
-    ferry_restart(&fy);
-    lake_append(&fy.lake, ROWS(0, 1));
-    change_table(&fy, keyed);
-    (void)snprintf(trace, sizeof(trace), "%s/trace", fy.lake.dir);
-    assert_int_equal(kn_fault_set("never:1:fail", trace, NULL), KN_OK);
-    ferry_round(&fy);
-    change_table(&fy, keyed);
-    ferry_round(&fy);
-    size_t n = traced_points(trace, names, 64);
-    assert_true(n >= 12);
-    for (size_t i = 0; i < n; ++i) {
-        lake_ok(&fy.lake, kn_delivery_reload(fy.dlv, &fy.lake.err));
-        round_with_fault(&fy, names[i], 1, 8192);
-        change_table(&fy, keyed);
-        round_with_fault(&fy, names[i], 3, 3000);
-        round_with_fault(&fy, names[i], 2, (uint64_t)1 << 20);
-        fy.opts.chunk_bytes = 5000;
-        ferry_restart(&fy);
-        ferry_round(&fy);
-        if (keyed)
-            assert_string_equal(ferry_text(&fy, "SELECT count(*) - count(DISTINCT id) FROM t"),
-                                "0");
-        else
-            ferry_same_rows(&fy);
-        assert_string_equal(
-            ferry_text(&fy, "SELECT count(*) - count(DISTINCT label) FROM _knut_loads"), "0");
-    }
-    ferry_close(&fy);
-}
-
-static void a_failure_at_any_point_neither_loses_nor_doubles_rows(void **state)
-{
-    (void)state;
-    fail_everywhere(false);
-}
-
-static void a_failure_at_any_point_leaves_one_row_a_key(void **state)
-{
-    (void)state;
-    fail_everywhere(true);
-}
+/* ---- failures on the way; test_delivery_faults.c has every point ---- */
 
 static void an_answer_that_was_lost_is_asked_for(void **state)
 {
@@ -660,8 +568,6 @@ int main(void)
         cmocka_unit_test(a_reload_clears_the_target_and_loads_anew),
         cmocka_unit_test(a_missing_row_to_delete_holds_the_window),
         cmocka_unit_test(unusable_destinations_are_named_and_left_alone),
-        cmocka_unit_test(a_failure_at_any_point_neither_loses_nor_doubles_rows),
-        cmocka_unit_test(a_failure_at_any_point_leaves_one_row_a_key),
         cmocka_unit_test(an_answer_that_was_lost_is_asked_for),
         cmocka_unit_test(a_chunk_that_had_arrived_counts_as_duplicate),
         cmocka_unit_test(a_window_in_flight_survives_a_table_that_moves_on),

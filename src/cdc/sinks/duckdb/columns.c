@@ -273,7 +273,7 @@ static KnCode record_columns(KnDuck *duck, KnArena *arena, const KnSchema *schem
                         "CREATE TABLE IF NOT EXISTS main._knut_columns(target VARCHAR, position "
                         "INTEGER, field_id INTEGER, name VARCHAR, type VARCHAR, field VARCHAR)"));
     KN_TRY(kn_duck_exec(duck, NULL, err,
-                        "DELETE FROM main. _knut_columns WHERE lower(target) = lower(%s)",
+                        "DELETE FROM main._knut_columns WHERE lower(target) = lower(%s)",
                         kn_duck_text(arena, duck->target)));
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const KnField *field = &schema->root.fields[i];
