@@ -4,13 +4,12 @@
  * read.h - tasks become SQL: columns matched by field id, deletes applied, as the engine can run
  * it.
  *
- * kn_read_open() looks at the footers of the tasks' files, groups files that share a physical
- * schema, a set of equality deletes and identity partition constants, loads delete files into
- * temporary tables of the session, and has a SELECT ready for each group. Renames at any depth,
- * promotions, added columns (v3 initial defaults), dropped columns, name mapping for files without
- * ids, identity partition values absent from files all end as expressions. Formats, features that
- * are not done (ORC, Avro data, deletion vectors, encryption, variant, geo) are KN_E_UNSUPPORTED by
- * name.
+ * kn_read_open() looks at the footers of the tasks' files, resolves position deletes, deletion
+ * vectors and equality deletes to rows of files, and has a SELECT ready for each group of files
+ * that follow one another and share a physical schema. Renames at any depth, promotions, added
+ * columns (v3 initial defaults), dropped columns, name mapping for files without ids, identity
+ * partition values absent from files all end as expressions. Formats and features that are not done
+ * (ORC, Avro data, encryption, variant, geo) are KN_E_UNSUPPORTED by name.
  */
 #include "engine/engine.h"
 #include "iceberg/plan.h"
@@ -27,8 +26,9 @@ typedef struct KnReadOptions {
     bool ignore_deletes; /* rows as in the files */
 } KnReadOptions;
 
-/** ses is borrowed, and holds the temporary tables until kn_read_close(). Checks each file's row
- * count against its manifest entry (KN_E_CORRUPT naming both). */
+/** ses is borrowed until kn_read_close(); so are tbl and what tasks and opts point to. Delete files
+ * are read here (under opts' filter), by temporary tables of ses that are dropped again. Checks
+ * each file's row count against its manifest entry (KN_E_CORRUPT naming both). */
 KN_NODISCARD KnCode kn_read_open(const KnTable *tbl, KnSession *ses, const KnScanTask *tasks,
                                  size_t n_tasks, const KnReadOptions *opts, KnRead **ret,
                                  KnErr *err);
