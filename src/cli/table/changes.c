@@ -58,6 +58,9 @@ typedef struct Feed {
     const KnSnapshot **chain; /* newest first; chain[n] is the start (may be NULL) */
     size_t n, done;
     KnChangeRowsOptions opts;
+    const KnSchema *current; /* of the table */
+    const KnSchema *shown;   /* of the window's rows, with the columns about the change */
+    KnArena *arena;
     KnWindow *window;
     KnChangeRows *changes;
     KnStream *stream;
@@ -70,15 +73,60 @@ static void close_window(Feed *feed)
     feed->window = kn_window_free(feed->window);
 }
 
+/* The table's columns and the three that tell about the change. */
+static const KnSchema *shown_schema(KnArena *arena, const KnSchema *schema)
+{
+    static const KnType text = {.kind = KN_TYPE_STRING}, bigint = {.kind = KN_TYPE_LONG};
+    size_t n = schema->root.n_fields;
+    KnField *fields = kn_arena_alloc(arena, (n + 3) * sizeof(*fields));
+    if (n)
+        memcpy(fields, schema->root.fields, n * sizeof(*fields));
+    fields[n] = (KnField){.id = -1, .name = "_change_type", .type = &text};
+    fields[n + 1] = (KnField){.id = -2, .name = "_commit_snapshot_id", .type = &bigint};
+    fields[n + 2] = (KnField){.id = -3, .name = "_change_ordinal", .type = &bigint};
+    KnSchema *wide = kn_arena_alloc(arena, sizeof(*wide));
+    *wide = *schema;
+    wide->root.fields = fields;
+    wide->root.n_fields = n + 3;
+    return wide;
+}
+
+/* The current schema; where a column had a type then that cannot become today's (a replaced table),
+ * the type of then. */
+static const KnSchema *window_schema(const Feed *feed, const KnSnapshot *to)
+{
+    const KnSchema *then = kn_metadata_snapshot_schema(feed->tbl->md, to), *now = feed->current;
+    KnSchema *mixed = kn_arena_alloc(feed->arena, sizeof(*mixed));
+    KnField *fields = kn_arena_alloc(feed->arena, (now->root.n_fields + 1) * sizeof(*fields));
+    *mixed = *now;
+    mixed->root.fields = fields;
+    for (size_t i = 0; i < now->root.n_fields; i++) {
+        fields[i] = now->root.fields[i];
+        const KnField *old = kn_schema_find_id(then, fields[i].id);
+        if (old && !kn_type_is_nested(old->type) && !kn_type_is_nested(fields[i].type) &&
+            !kn_type_promotes(old->type, fields[i].type))
+            fields[i].type = old->type;
+    }
+    return mixed;
+}
+
 static KnCode open_window(Feed *feed, KnErr *err)
 {
     size_t at = feed->n - feed->done - 1;
+    feed->opts.schema = window_schema(feed, feed->chain[at]);
+    feed->shown = shown_schema(feed->arena, feed->opts.schema);
     KN_TRY(kn_window_plan(feed->tbl, feed->chain[at + 1], feed->chain[at], &feed->window, err));
     feed->opts.ordinal = (int64_t)feed->done;
     KN_TRY(kn_window_change_rows(feed->window, feed->ses, &feed->opts, &feed->changes, err));
     KN_TRY(kn_session_query(feed->ses, kn_change_rows_sql(feed->changes), &feed->stream, err));
     feed->done++;
     return KN_OK;
+}
+
+static const KnSchema *shown_now(void *arg)
+{
+    const Feed *feed = arg;
+    return feed->shown;
 }
 
 static KnCode next_batch(void *arg, KnBatch **ret, KnErr *err)
@@ -161,24 +209,6 @@ static void identifier_names(KnArena *arena, const KnSchema *schema, KnChangeRow
     opts->n_keys = schema->n_identifier_ids;
 }
 
-/* The table's columns and the three that tell about the change. */
-static const KnSchema *shown_schema(KnArena *arena, const KnSchema *schema)
-{
-    static const KnType text = {.kind = KN_TYPE_STRING}, bigint = {.kind = KN_TYPE_LONG};
-    size_t n = schema->root.n_fields;
-    KnField *fields = kn_arena_alloc(arena, (n + 3) * sizeof(*fields));
-    if (n)
-        memcpy(fields, schema->root.fields, n * sizeof(*fields));
-    fields[n] = (KnField){.id = -1, .name = "_change_type", .type = &text};
-    fields[n + 1] = (KnField){.id = -2, .name = "_commit_snapshot_id", .type = &bigint};
-    fields[n + 2] = (KnField){.id = -3, .name = "_change_ordinal", .type = &bigint};
-    KnSchema *wide = kn_arena_alloc(arena, sizeof(*wide));
-    *wide = *schema;
-    wide->root.fields = fields;
-    wide->root.n_fields = n + 3;
-    return wide;
-}
-
 static KnCode print_changes(const KnCall *call, Feed *feed, KnErr *err)
 {
     const ChangesOptions *opts = call->options;
@@ -188,7 +218,8 @@ static KnCode print_changes(const KnCall *call, Feed *feed, KnErr *err)
     feed->ses = ce.session;
     KnRowsOut print = {
         .format = (KnOutputFormat)call->common->output,
-        .schema = shown_schema(call->arena, feed->opts.schema),
+        .schema = shown_schema(call->arena, feed->current),
+        .batch_schema = shown_now,
         .limit = opts->limit,
         .next = next_batch,
         .arg = feed,
@@ -209,6 +240,8 @@ static KnCode run_changes(KnCall *call, KnErr *err)
     if (opts->from)
         KN_TRY(find_end(ct.table, opts->from, &from, err));
     Feed feed = {.tbl = ct.table,
+                 .arena = call->arena,
+                 .current = schema,
                  .opts = {.schema = schema, .raw = opts->raw, .images = opts->images}};
     if (opts->keys.len) {
         feed.opts.keys = opts->keys.items;

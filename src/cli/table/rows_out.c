@@ -36,11 +36,17 @@ static void text_cell(KnOut *out, const json_t *value)
     kn_out_json(out, (KnStr){text.data, text.len});
 }
 
+static const KnSchema *batch_schema(const Printer *p)
+{
+    const KnRowsOut *print = p->print;
+    return print->batch_schema ? print->batch_schema(print->arg) : print->schema;
+}
+
 static KnCode print_text_row(Printer *p, const KnBatch *batch, size_t row, KnErr *err)
 {
     KN_BUF_AUTO json = {0};
     kn_buf_init(&json, ROW_MAX);
-    KN_TRY(kn_row_json(&json, p->print->schema, batch, row, NULL, err));
+    KN_TRY(kn_row_json(&json, batch_schema(p), batch, row, NULL, err));
     KN_JSON_AUTO doc = NULL;
     KN_TRY(kn_json_parse(json.data, json.len, &doc, err));
     const KnType *root = &p->print->schema->root;
@@ -62,7 +68,7 @@ static KnCode print_batch(Printer *p, const KnBatch *batch, size_t n, KnErr *err
     for (size_t row = 0; row < n; row++) {
         if (row)
             kn_buf_char(&p->lines, '\n');
-        KN_TRY(kn_row_json(&p->lines, p->print->schema, batch, row, NULL, err));
+        KN_TRY(kn_row_json(&p->lines, batch_schema(p), batch, row, NULL, err));
     }
     KN_TRY(kn_buf_check(&p->lines, err));
     return kn_out_line((KnStr){p->lines.data, p->lines.len}, err);
