@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal_sqlite.c - the journal as one SQLite file.
+ * journal_sqlite.c - the journal as one SQLite file: opening it, and the deliveries in it.
  *
  * Rollback journal mode and synchronous=EXTRA: a commit that returned is on disk, the directory
  * entry included. The file says what it is (application_id) and which layout it has (user_version):
@@ -23,10 +23,10 @@
 #include "base/vec.h"
 #include "cdc/journal.h"
 #include "cdc/journal_lock.h"
+#include "cdc/journal_sqlite_internal.h"
 
 #define APPLICATION_ID 0x6b6e7574 /* "knut" */
 #define LAYOUT         1
-#define KEEP_HISTORY   1000
 #define MAX_PLAN       (512 << 20)
 
 static const char SCHEMA[] =
@@ -47,16 +47,9 @@ static const char SCHEMA[] =
     " op INTEGER NOT NULL, rows INTEGER NOT NULL, state INTEGER NOT NULL, verdict TEXT,"
     " sent_ms INTEGER, proven_ms INTEGER, PRIMARY KEY(window, number)) WITHOUT ROWID;";
 
-typedef struct Sqlite {
-    KnJournal base;
-    sqlite3 *db;
-    char *path;
-    int lock_fd; /* -1 = opened for reading */
-} Sqlite;
-
 /* ---- statements ---- */
 
-static KnCode failed(const Sqlite *jn, KnErr *err)
+static KnCode failed(const KnSqliteJournal *jn, KnErr *err)
 {
     int code = sqlite3_errcode(jn->db) & 0xff;
     const char *text = sqlite3_errmsg(jn->db);
@@ -81,24 +74,17 @@ static KnCode failed(const Sqlite *jn, KnErr *err)
     }
 }
 
-static KnCode run(Sqlite *jn, const char *sql, KnErr *err)
+KnCode kn_sqlite_exec(KnSqliteJournal *jn, const char *sql, KnErr *err)
 {
     return sqlite3_exec(jn->db, sql, NULL, NULL, NULL) == SQLITE_OK ? KN_OK : failed(jn, err);
 }
 
-static KnCode prepare(Sqlite *jn, const char *sql, sqlite3_stmt **ret, KnErr *err)
+KnCode kn_sqlite_prepare(KnSqliteJournal *jn, const char *sql, sqlite3_stmt **ret, KnErr *err)
 {
     return sqlite3_prepare_v2(jn->db, sql, -1, ret, NULL) == SQLITE_OK ? KN_OK : failed(jn, err);
 }
 
-static void stmt_freep(sqlite3_stmt **stmt)
-{
-    sqlite3_finalize(*stmt);
-}
-#define STMT_AUTO __attribute__((cleanup(stmt_freep))) sqlite3_stmt *
-
-/* Binds by types: 'i' int64_t, 't' const char *, 'd' double. A failure shows in the step. */
-static void bind(sqlite3_stmt *stmt, const char *types, ...)
+void kn_sqlite_bind(sqlite3_stmt *stmt, const char *types, ...)
 {
     va_list args;
     va_start(args, types);
@@ -113,8 +99,7 @@ static void bind(sqlite3_stmt *stmt, const char *types, ...)
     va_end(args);
 }
 
-/* Runs to the end; *ret_changed: rows changed. */
-static KnCode finish(Sqlite *jn, sqlite3_stmt *stmt, int *ret_changed, KnErr *err)
+KnCode kn_sqlite_finish(KnSqliteJournal *jn, sqlite3_stmt *stmt, int *ret_changed, KnErr *err)
 {
     int rc;
     do
@@ -127,8 +112,7 @@ static KnCode finish(Sqlite *jn, sqlite3_stmt *stmt, int *ret_changed, KnErr *er
     return KN_OK;
 }
 
-/* *ret_row: a row is there to be read. */
-static KnCode step(Sqlite *jn, sqlite3_stmt *stmt, bool *ret_row, KnErr *err)
+KnCode kn_sqlite_step(KnSqliteJournal *jn, sqlite3_stmt *stmt, bool *ret_row, KnErr *err)
 {
     int rc = sqlite3_step(stmt);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
@@ -137,24 +121,23 @@ static KnCode step(Sqlite *jn, sqlite3_stmt *stmt, bool *ret_row, KnErr *err)
     return KN_OK;
 }
 
-static const char *text_at(KnArena *arena, sqlite3_stmt *stmt, int col)
+const char *kn_sqlite_text(KnArena *arena, sqlite3_stmt *stmt, int col)
 {
     const char *text = (const char *)sqlite3_column_text(stmt, col);
     return kn_arena_strndup(arena, text ? text : "", (size_t)sqlite3_column_bytes(stmt, col));
 }
 
-static KnCode begin(Sqlite *jn, KnErr *err)
+KnCode kn_sqlite_begin(KnSqliteJournal *jn, KnErr *err)
 {
     if (jn->base.mode == KN_JOURNAL_READ)
         return kn_err_set(err, KN_E_INVAL, "state %s was opened for reading", jn->path);
-    return run(jn, "BEGIN IMMEDIATE", err);
+    return kn_sqlite_exec(jn, "BEGIN IMMEDIATE", err);
 }
 
-/* Ends the transaction that rc is the result of. */
-static KnCode end(Sqlite *jn, KnCode rc, KnErr *err)
+KnCode kn_sqlite_end(KnSqliteJournal *jn, KnCode rc, KnErr *err)
 {
     if (rc == KN_OK)
-        rc = run(jn, "COMMIT", err);
+        rc = kn_sqlite_exec(jn, "COMMIT", err);
     if (rc != KN_OK && !sqlite3_get_autocommit(jn->db))
         (void)sqlite3_exec(jn->db, "ROLLBACK", NULL, NULL, NULL);
     return rc;
@@ -170,49 +153,51 @@ static KnDeliveryRow read_delivery(KnArena *arena, sqlite3_stmt *stmt)
 {
     return (KnDeliveryRow){
         .id = sqlite3_column_int64(stmt, 0),
-        .key = {text_at(arena, stmt, 1), text_at(arena, stmt, 2), text_at(arena, stmt, 3)},
-        .table = text_at(arena, stmt, 4),
-        .table_uuid = text_at(arena, stmt, 5),
+        .key = {kn_sqlite_text(arena, stmt, 1), kn_sqlite_text(arena, stmt, 2),
+                kn_sqlite_text(arena, stmt, 3)},
+        .table = kn_sqlite_text(arena, stmt, 4),
+        .table_uuid = kn_sqlite_text(arena, stmt, 5),
         .cursor = sqlite3_column_int64(stmt, 6),
         .epoch = sqlite3_column_int64(stmt, 7),
-        .status = text_at(arena, stmt, 8),
-        .message = text_at(arena, stmt, 9),
-        .last_label = text_at(arena, stmt, 10),
+        .status = kn_sqlite_text(arena, stmt, 8),
+        .message = kn_sqlite_text(arena, stmt, 9),
+        .last_label = kn_sqlite_text(arena, stmt, 10),
         .updated_ms = sqlite3_column_int64(stmt, 11),
     };
 }
 
-static KnCode find_delivery(Sqlite *jn, KnArena *arena, const KnDeliveryKey *key, bool *ret_found,
-                            KnDeliveryRow *ret, KnErr *err)
+static KnCode find_delivery(KnSqliteJournal *jn, KnArena *arena, const KnDeliveryKey *key,
+                            bool *ret_found, KnDeliveryRow *ret, KnErr *err)
 {
-    STMT_AUTO stmt = NULL;
-    KN_TRY(prepare(jn,
-                   "SELECT " DELIVERY_COLUMNS
-                   " FROM deliveries WHERE source = ? AND sink = ? AND target = ?",
-                   &stmt, err));
-    bind(stmt, "ttt", key->source, key->sink, key->target);
-    KN_TRY(step(jn, stmt, ret_found, err));
+    KN_STMT_AUTO stmt = NULL;
+    KN_TRY(kn_sqlite_prepare(jn,
+                             "SELECT " DELIVERY_COLUMNS
+                             " FROM deliveries WHERE source = ? AND sink = ? AND target = ?",
+                             &stmt, err));
+    kn_sqlite_bind(stmt, "ttt", key->source, key->sink, key->target);
+    KN_TRY(kn_sqlite_step(jn, stmt, ret_found, err));
     if (*ret_found)
         *ret = read_delivery(arena, stmt);
     return KN_OK;
 }
 
-static KnCode add_delivery(Sqlite *jn, const KnDeliveryRow *want, KnErr *err)
+static KnCode add_delivery(KnSqliteJournal *jn, const KnDeliveryRow *want, KnErr *err)
 {
-    STMT_AUTO stmt = NULL;
-    KN_TRY(prepare(jn,
-                   "INSERT INTO deliveries(source, sink, target, tbl, table_uuid, cursor, epoch,"
-                   " status, message, last_label, updated_ms) VALUES(?,?,?,?,?,-1,0,'new','','',?)",
-                   &stmt, err));
-    bind(stmt, "ttttti", want->key.source, want->key.sink, want->key.target, want->table,
-         want->table_uuid, kn_clock_wall_ms());
-    return finish(jn, stmt, NULL, err);
+    KN_STMT_AUTO stmt = NULL;
+    KN_TRY(kn_sqlite_prepare(
+        jn,
+        "INSERT INTO deliveries(source, sink, target, tbl, table_uuid, cursor, epoch,"
+        " status, message, last_label, updated_ms) VALUES(?,?,?,?,?,-1,0,'new','','',?)",
+        &stmt, err));
+    kn_sqlite_bind(stmt, "ttttti", want->key.source, want->key.sink, want->key.target, want->table,
+                   want->table_uuid, kn_clock_wall_ms());
+    return kn_sqlite_finish(jn, stmt, NULL, err);
 }
 
 static KnCode delivery(KnJournal *base, KnArena *arena, const KnDeliveryRow *want, bool create,
                        KnDeliveryRow *ret, KnErr *err)
 {
-    Sqlite *jn = (Sqlite *)base;
+    KnSqliteJournal *jn = (KnSqliteJournal *)base;
     bool found;
     KN_TRY(find_delivery(jn, arena, &want->key, &found, ret, err));
     if (found)
@@ -220,8 +205,8 @@ static KnCode delivery(KnJournal *base, KnArena *arena, const KnDeliveryRow *wan
     if (!create)
         return kn_err_set(err, KN_E_NOTFOUND, "state %s: nothing is known of table %s to %s in %s",
                           jn->path, want->table, want->key.target, want->key.sink);
-    KN_TRY(begin(jn, err));
-    KN_TRY(end(jn, add_delivery(jn, want, err), err));
+    KN_TRY(kn_sqlite_begin(jn, err));
+    KN_TRY(kn_sqlite_end(jn, add_delivery(jn, want, err), err));
     KN_TRY(find_delivery(jn, arena, &want->key, &found, ret, err));
     return found ? KN_OK : kn_err_set(err, KN_E_IO, "state %s: a new row is gone", jn->path);
 }
@@ -229,15 +214,16 @@ static KnCode delivery(KnJournal *base, KnArena *arena, const KnDeliveryRow *wan
 static KnCode deliveries(KnJournal *base, KnArena *arena, KnDeliveryRow **ret, size_t *ret_n,
                          KnErr *err)
 {
-    Sqlite *jn = (Sqlite *)base;
+    KnSqliteJournal *jn = (KnSqliteJournal *)base;
     KN_VEC(KnDeliveryRow) rows = {0};
-    STMT_AUTO stmt = NULL;
+    KN_STMT_AUTO stmt = NULL;
     bool more = false;
-    KN_TRY(prepare(jn, "SELECT " DELIVERY_COLUMNS " FROM deliveries ORDER BY id", &stmt, err));
-    KnCode rc = step(jn, stmt, &more, err);
+    KN_TRY(kn_sqlite_prepare(jn, "SELECT " DELIVERY_COLUMNS " FROM deliveries ORDER BY id", &stmt,
+                             err));
+    KnCode rc = kn_sqlite_step(jn, stmt, &more, err);
     while (rc == KN_OK && more) {
         *kn_vec_push(&rows) = read_delivery(arena, stmt);
-        rc = step(jn, stmt, &more, err);
+        rc = kn_sqlite_step(jn, stmt, &more, err);
     }
     if (rc == KN_OK) {
         *ret = kn_arena_zalloc(arena, (rows.len + 1) * sizeof(**ret));
@@ -249,360 +235,30 @@ static KnCode deliveries(KnJournal *base, KnArena *arena, KnDeliveryRow **ret, s
     return rc;
 }
 
-static KnCode update_status(Sqlite *jn, int64_t delivery_id, const char *status,
+static KnCode update_status(KnSqliteJournal *jn, int64_t delivery_id, const char *status,
                             const char *message, KnErr *err)
 {
-    STMT_AUTO stmt = NULL;
-    KN_TRY(prepare(jn, "UPDATE deliveries SET status = ?, message = ?, updated_ms = ? WHERE id = ?",
-                   &stmt, err));
-    bind(stmt, "ttii", status, message, kn_clock_wall_ms(), delivery_id);
-    return finish(jn, stmt, NULL, err);
+    KN_STMT_AUTO stmt = NULL;
+    KN_TRY(kn_sqlite_prepare(
+        jn, "UPDATE deliveries SET status = ?, message = ?, updated_ms = ? WHERE id = ?", &stmt,
+        err));
+    kn_sqlite_bind(stmt, "ttii", status, message, kn_clock_wall_ms(), delivery_id);
+    return kn_sqlite_finish(jn, stmt, NULL, err);
 }
 
 static KnCode set_status(KnJournal *base, int64_t delivery_id, const char *status,
                          const char *message, KnErr *err)
 {
-    Sqlite *jn = (Sqlite *)base;
-    KN_TRY(begin(jn, err));
-    return end(jn, update_status(jn, delivery_id, status, message, err), err);
-}
-
-/* ---- windows and chunks ---- */
-
-#define WINDOW_COLUMNS                                                                             \
-    "id, epoch, from_id, to_id, operation, label, claim, upserts, deletes, chunks, duplicates, "   \
-    "bytes, seconds, started_ms, finished_ms"
-
-static KnJournalWindow read_window(KnArena *arena, sqlite3_stmt *stmt)
-{
-    return (KnJournalWindow){
-        .id = sqlite3_column_int64(stmt, 0),
-        .epoch = sqlite3_column_int64(stmt, 1),
-        .from = sqlite3_column_int64(stmt, 2),
-        .to = sqlite3_column_int64(stmt, 3),
-        .operation = text_at(arena, stmt, 4),
-        .window_label = text_at(arena, stmt, 5),
-        .claim_label = text_at(arena, stmt, 6),
-        .upserts = sqlite3_column_int64(stmt, 7),
-        .deletes = sqlite3_column_int64(stmt, 8),
-        .n_chunks = (size_t)sqlite3_column_int64(stmt, 9),
-        .duplicates = sqlite3_column_int64(stmt, 10),
-        .bytes = sqlite3_column_int64(stmt, 11),
-        .seconds = sqlite3_column_double(stmt, 12),
-        .started_ms = sqlite3_column_int64(stmt, 13),
-        .finished_ms = sqlite3_column_int64(stmt, 14),
-        .delivered = sqlite3_column_int64(stmt, 14) != 0,
-    };
-}
-
-static KnCode damaged(const Sqlite *jn, int64_t window, const char *what, KnErr *err)
-{
-    return kn_err_set(err, KN_E_CORRUPT, "state %s: window %" PRId64 ": %s; restore it, or reload",
-                      jn->path, window, what);
-}
-
-static KnCode read_chunk(Sqlite *jn, sqlite3_stmt *stmt, int64_t window, KnJournalChunk *ret,
-                         KnErr *err)
-{
-    const char *label = (const char *)sqlite3_column_text(stmt, 1);
-    const char *verdict = (const char *)sqlite3_column_text(stmt, 5);
-    int64_t op = sqlite3_column_int64(stmt, 2), state = sqlite3_column_int64(stmt, 4);
-    if (!label || !kn_label_is_valid(label) || op < 0 || op > 1 || state < 0 ||
-        state > KN_CHUNK_PROVEN)
-        return damaged(jn, window, "a chunk's row makes no sense", err);
-    *ret = (KnJournalChunk){.number = sqlite3_column_int64(stmt, 0),
-                            .op = (KnChunkOp)op,
-                            .rows = sqlite3_column_int64(stmt, 3),
-                            .state = (KnChunkState)state};
-    bool duplicate = verdict && strcmp(verdict, "duplicate") == 0;
-    ret->verdict = duplicate ? KN_VERDICT_DUPLICATE : KN_VERDICT_LOADED;
-    memcpy(ret->label, label, strlen(label) + 1);
-    return KN_OK;
-}
-
-static KnCode read_chunks(Sqlite *jn, KnArena *arena, KnJournalWindow *win, KnErr *err)
-{
-    STMT_AUTO stmt = NULL;
-    KN_TRY(prepare(jn,
-                   "SELECT number, label, op, rows, state, verdict FROM chunks WHERE window = ?"
-                   " ORDER BY number",
-                   &stmt, err));
-    bind(stmt, "i", win->id);
-    win->chunks = kn_arena_try_array(arena, win->n_chunks + 1, sizeof(*win->chunks));
-    if (!win->chunks)
-        return damaged(jn, win->id, "its number of chunks makes no sense", err);
-    size_t n = 0;
-    bool more;
-    for (;; ++n) {
-        KN_TRY(step(jn, stmt, &more, err));
-        if (!more)
-            break;
-        if (n == win->n_chunks || sqlite3_column_int64(stmt, 0) != (int64_t)n)
-            return damaged(jn, win->id, "its chunks are not numbered from 0", err);
-        KN_TRY(read_chunk(jn, stmt, win->id, &win->chunks[n], err));
-    }
-    return n == win->n_chunks ? KN_OK : damaged(jn, win->id, "chunks are missing", err);
-}
-
-static KnCode open_window(KnJournal *base, KnArena *arena, int64_t delivery_id,
-                          KnJournalWindow **ret, KnErr *err)
-{
-    Sqlite *jn = (Sqlite *)base;
-    STMT_AUTO stmt = NULL;
-    bool found;
-    KN_TRY(prepare(
-        jn, "SELECT " WINDOW_COLUMNS ", plan FROM windows WHERE delivery = ? AND finished_ms = 0",
-        &stmt, err));
-    bind(stmt, "i", delivery_id);
-    KN_TRY(step(jn, stmt, &found, err));
-    if (!found) {
-        *ret = NULL;
-        return KN_OK;
-    }
-    KnJournalWindow *win = kn_arena_zalloc(arena, sizeof(*win));
-    *win = read_window(arena, stmt);
-    win->plan = text_at(arena, stmt, 15);
-    KN_TRY(read_chunks(jn, arena, win, err));
-    *ret = win;
-    return KN_OK;
-}
-
-static KnCode insert_window(Sqlite *jn, int64_t delivery_id, const KnJournalWindow *win, KnErr *err)
-{
-    STMT_AUTO stmt = NULL;
-    int changed;
-    KN_TRY(
-        prepare(jn,
-                "INSERT INTO windows(delivery, epoch, from_id, to_id, operation, label, claim,"
-                " upserts, deletes, chunks, plan, duplicates, bytes, seconds, started_ms,"
-                " finished_ms) SELECT id, epoch, cursor, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?, 0"
-                " FROM deliveries WHERE id = ? AND epoch = ? AND cursor = ? AND NOT EXISTS"
-                " (SELECT 1 FROM windows w WHERE w.delivery = deliveries.id AND finished_ms = 0)",
-                &stmt, err));
-    bind(stmt, "itttiiitiiiii", win->to, win->operation, win->window_label, win->claim_label,
-         win->upserts, win->deletes, (int64_t)win->n_chunks, win->plan, win->bytes,
-         kn_clock_wall_ms(), delivery_id, win->epoch, win->from);
-    KN_TRY(finish(jn, stmt, &changed, err));
-    if (changed != 1)
-        return kn_err_set(err, KN_E_CONFLICT,
-                          "state %s: another window was begun or delivered meanwhile", jn->path);
-    return KN_OK;
-}
-
-static KnCode insert_chunks(Sqlite *jn, int64_t window, const KnJournalWindow *win, KnErr *err)
-{
-    STMT_AUTO stmt = NULL;
-    KN_TRY(prepare(jn,
-                   "INSERT INTO chunks(window, number, label, op, rows, state) VALUES(?,?,?,?,?,0)",
-                   &stmt, err));
-    for (size_t i = 0; i < win->n_chunks; ++i) {
-        const KnJournalChunk *chunk = &win->chunks[i];
-        bind(stmt, "iitii", window, chunk->number, chunk->label, (int64_t)chunk->op, chunk->rows);
-        KN_TRY(finish(jn, stmt, NULL, err));
-        (void)sqlite3_reset(stmt);
-    }
-    return KN_OK;
-}
-
-/* A first window says which table it is that is delivered from now on. */
-static KnCode note_table(Sqlite *jn, int64_t delivery_id, const KnJournalWindow *win, KnErr *err)
-{
-    STMT_AUTO stmt = NULL;
-    if (win->from >= 0 || !win->table_uuid)
-        return KN_OK;
-    KN_TRY(prepare(jn, "UPDATE deliveries SET table_uuid = ? WHERE id = ?", &stmt, err));
-    bind(stmt, "ti", win->table_uuid, delivery_id);
-    return finish(jn, stmt, NULL, err);
-}
-
-static KnCode insert_plan(Sqlite *jn, int64_t delivery_id, const KnJournalWindow *win,
-                          int64_t *ret_id, KnErr *err)
-{
-    KN_TRY(insert_window(jn, delivery_id, win, err));
-    int64_t id = sqlite3_last_insert_rowid(jn->db);
-    KN_TRY(insert_chunks(jn, id, win, err));
-    KN_TRY(note_table(jn, delivery_id, win, err));
-    *ret_id = id;
-    return KN_OK;
-}
-
-static KnCode plan(KnJournal *base, int64_t delivery_id, const KnJournalWindow *win,
-                   int64_t *ret_id, KnErr *err)
-{
-    Sqlite *jn = (Sqlite *)base;
-    int64_t id = 0;
-    KN_FAULT("journal-plan", err);
-    KN_TRY(begin(jn, err));
-    KN_TRY(end(jn, insert_plan(jn, delivery_id, win, &id, err), err));
-    *ret_id = id;
-    KN_FAULT("journal-plan-written", err);
-    return KN_OK;
-}
-
-static KnCode update_chunk(Sqlite *jn, int64_t window, int64_t number, KnChunkState state,
-                           KnVerdictKind verdict, KnErr *err)
-{
-    STMT_AUTO stmt = NULL;
-    int changed;
-    bool proven = state == KN_CHUNK_PROVEN;
-    KN_TRY(prepare(jn,
-                   proven ? "UPDATE chunks SET state = 2, verdict = ?, proven_ms = ? WHERE"
-                            " window = ? AND number = ? AND state = 1"
-                          : "UPDATE chunks SET state = 1, verdict = ?, sent_ms = ? WHERE window = ?"
-                            " AND number = ? AND state IN (0, 1)",
-                   &stmt, err));
-    bind(stmt, "tiii", proven ? kn_verdict_name(verdict) : "", kn_clock_wall_ms(), window, number);
-    KN_TRY(finish(jn, stmt, &changed, err));
-    if (changed != 1)
-        return kn_err_set(err, KN_E_CONFLICT,
-                          "state %s: chunk %" PRId64 " of window %" PRId64
-                          " is not in the state it should be in",
-                          jn->path, number, window);
-    return KN_OK;
-}
-
-static KnCode mark(KnJournal *base, int64_t window, int64_t number, KnChunkState state,
-                   KnVerdictKind verdict, KnErr *err)
-{
-    Sqlite *jn = (Sqlite *)base;
-    bool proven = state == KN_CHUNK_PROVEN;
-    if (state == KN_CHUNK_PLANNED || (proven && verdict > KN_VERDICT_DUPLICATE))
-        return kn_err_set(err, KN_E_INVAL, "a chunk cannot be marked so");
-    KN_TRY(kn_fault_at(proven ? "journal-proven" : "journal-sent", err));
-    KN_TRY(begin(jn, err));
-    KN_TRY(end(jn, update_chunk(jn, window, number, state, verdict, err), err));
-    return kn_fault_at(proven ? "journal-proven-written" : "journal-sent-written", err);
-}
-
-/* ---- the cursor ---- */
-
-static KnCode move_cursor(Sqlite *jn, int64_t delivery_id, const KnLoadAck *ack, KnErr *err)
-{
-    STMT_AUTO stmt = NULL;
-    int changed;
-    KN_TRY(prepare(jn,
-                   "UPDATE deliveries SET cursor = ?, last_label = ?, status = 'ok', message = '',"
-                   " updated_ms = ? WHERE id = ? AND cursor = ? AND epoch = ?",
-                   &stmt, err));
-    bind(stmt, "itiiii", kn_load_ack_to(ack), kn_load_ack_last_label(ack), kn_clock_wall_ms(),
-         delivery_id, kn_load_ack_from(ack), kn_load_ack_epoch(ack));
-    KN_TRY(finish(jn, stmt, &changed, err));
-    if (changed != 1)
-        return kn_err_set(
-            err, KN_E_CONFLICT,
-            "state %s: the cursor was moved by another process: it is not at snapshot "
-            "%" PRId64 " any more",
-            jn->path, kn_load_ack_from(ack));
-    return KN_OK;
-}
-
-static KnCode finish_window(Sqlite *jn, int64_t delivery_id, const KnLoadAck *ack, KnErr *err)
-{
-    STMT_AUTO stmt = NULL;
-    int changed;
-    KN_TRY(
-        prepare(jn,
-                "UPDATE windows SET plan = NULL, duplicates = ?, bytes = ?, seconds = ?,"
-                " finished_ms = ? WHERE id = ? AND delivery = ? AND to_id = ? AND finished_ms = 0"
-                " AND NOT EXISTS (SELECT 1 FROM chunks WHERE window = windows.id AND state <> 2)",
-                &stmt, err));
-    bind(stmt, "iidiiii", kn_load_ack_duplicates(ack), kn_load_ack_bytes(ack),
-         kn_load_ack_seconds(ack), kn_clock_wall_ms(), kn_load_ack_window(ack), delivery_id,
-         kn_load_ack_to(ack));
-    KN_TRY(finish(jn, stmt, &changed, err));
-    if (changed != 1)
-        return kn_err_set(err, KN_E_CONFLICT,
-                          "state %s: window %" PRId64 " is not open or not proven", jn->path,
-                          kn_load_ack_window(ack));
-    return KN_OK;
-}
-
-/* Chunks of finished windows and windows beyond the kept history go. */
-static KnCode prune(Sqlite *jn, int64_t delivery_id, int64_t window, KnErr *err)
-{
-    STMT_AUTO chunks = NULL;
-    STMT_AUTO windows = NULL;
-    KN_TRY(prepare(jn, "DELETE FROM chunks WHERE window = ?", &chunks, err));
-    bind(chunks, "i", window);
-    KN_TRY(finish(jn, chunks, NULL, err));
-    KN_TRY(prepare(jn,
-                   "DELETE FROM windows WHERE delivery = ?1 AND id <= (SELECT id FROM windows WHERE"
-                   " delivery = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
-                   &windows, err));
-    bind(windows, "ii", delivery_id, (int64_t)KEEP_HISTORY);
-    return finish(jn, windows, NULL, err);
-}
-
-static KnCode move_all(Sqlite *jn, int64_t delivery_id, const KnLoadAck *ack, KnErr *err)
-{
-    KN_TRY(finish_window(jn, delivery_id, ack, err));
-    KN_TRY(move_cursor(jn, delivery_id, ack, err));
-    return prune(jn, delivery_id, kn_load_ack_window(ack), err);
-}
-
-static KnCode advance(KnJournal *base, int64_t delivery_id, const KnLoadAck *ack, KnErr *err)
-{
-    Sqlite *jn = (Sqlite *)base;
-    KN_FAULT("before-cursor", err);
-    KN_TRY(begin(jn, err));
-    KN_TRY(end(jn, move_all(jn, delivery_id, ack, err), err));
-    KN_FAULT("after-cursor", err);
-    return KN_OK;
-}
-
-static KnCode start_epoch(Sqlite *jn, int64_t delivery_id, KnErr *err)
-{
-    static const char *const STEPS[] = {
-        "DELETE FROM chunks WHERE window IN (SELECT id FROM windows WHERE delivery = ?1 AND"
-        " finished_ms = 0) AND ?2",
-        "DELETE FROM windows WHERE delivery = ?1 AND finished_ms = 0 AND ?2",
-        "UPDATE deliveries SET epoch = epoch + 1, cursor = -1, last_label = '', status = 'new',"
-        " message = '', updated_ms = ?2 WHERE id = ?1",
-    };
-    for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); ++i) {
-        STMT_AUTO stmt = NULL;
-        KN_TRY(prepare(jn, STEPS[i], &stmt, err));
-        bind(stmt, "ii", delivery_id, kn_clock_wall_ms());
-        KN_TRY(finish(jn, stmt, NULL, err));
-    }
-    return KN_OK;
-}
-
-static KnCode reload(KnJournal *base, int64_t delivery_id, KnErr *err)
-{
-    Sqlite *jn = (Sqlite *)base;
-    KN_TRY(begin(jn, err));
-    return end(jn, start_epoch(jn, delivery_id, err), err);
-}
-
-static KnCode history(KnJournal *base, KnArena *arena, int64_t delivery_id, size_t limit,
-                      KnJournalWindow **ret, size_t *ret_n, KnErr *err)
-{
-    Sqlite *jn = (Sqlite *)base;
-    STMT_AUTO stmt = NULL;
-    size_t n = 0, most = limit < KEEP_HISTORY ? limit : KEEP_HISTORY;
-    bool more = false;
-    KN_TRY(prepare(jn,
-                   "SELECT " WINDOW_COLUMNS " FROM windows WHERE delivery = ? AND finished_ms <> 0"
-                   " ORDER BY id DESC LIMIT ?",
-                   &stmt, err));
-    bind(stmt, "ii", delivery_id, (int64_t)most);
-    KnJournalWindow *rows = kn_arena_zalloc(arena, (most + 1) * sizeof(*rows));
-    KN_TRY(step(jn, stmt, &more, err));
-    while (more && n < most) {
-        rows[n++] = read_window(arena, stmt);
-        KN_TRY(step(jn, stmt, &more, err));
-    }
-    *ret = rows;
-    *ret_n = n;
-    return KN_OK;
+    KnSqliteJournal *jn = (KnSqliteJournal *)base;
+    KN_TRY(kn_sqlite_begin(jn, err));
+    return kn_sqlite_end(jn, update_status(jn, delivery_id, status, message, err), err);
 }
 
 /* ---- opening ---- */
 
 static void close_journal(KnJournal *base)
 {
-    Sqlite *jn = (Sqlite *)base;
+    KnSqliteJournal *jn = (KnSqliteJournal *)base;
     (void)sqlite3_close(jn->db);
     if (jn->lock_fd >= 0)
         (void)close(jn->lock_fd);
@@ -615,36 +271,36 @@ static const KnJournalOps SQLITE_OPS = {
     .delivery = delivery,
     .deliveries = deliveries,
     .set_status = set_status,
-    .open_window = open_window,
-    .plan = plan,
-    .mark = mark,
-    .advance = advance,
-    .reload = reload,
-    .history = history,
+    .open_window = kn_sqlite_open_window,
+    .plan = kn_sqlite_plan,
+    .mark = kn_sqlite_mark,
+    .advance = kn_sqlite_advance,
+    .reload = kn_sqlite_reload,
+    .history = kn_sqlite_history,
     .close = close_journal,
 };
 
-static KnCode ask(Sqlite *jn, const char *sql, int64_t *ret, KnErr *err)
+static KnCode ask(KnSqliteJournal *jn, const char *sql, int64_t *ret, KnErr *err)
 {
-    STMT_AUTO stmt = NULL;
+    KN_STMT_AUTO stmt = NULL;
     bool row;
-    KN_TRY(prepare(jn, sql, &stmt, err));
-    KN_TRY(step(jn, stmt, &row, err));
+    KN_TRY(kn_sqlite_prepare(jn, sql, &stmt, err));
+    KN_TRY(kn_sqlite_step(jn, stmt, &row, err));
     *ret = row ? sqlite3_column_int64(stmt, 0) : 0;
     return KN_OK;
 }
 
-static KnCode create_layout(Sqlite *jn, KnErr *err)
+static KnCode create_layout(KnSqliteJournal *jn, KnErr *err)
 {
-    KN_TRY(begin(jn, err));
-    KnCode rc = run(jn, SCHEMA, err);
+    KN_TRY(kn_sqlite_begin(jn, err));
+    KnCode rc = kn_sqlite_exec(jn, SCHEMA, err);
     if (rc == KN_OK)
-        rc = run(jn, "PRAGMA application_id = 1802401140; PRAGMA user_version = 1", err);
-    return end(jn, rc, err);
+        rc = kn_sqlite_exec(jn, "PRAGMA application_id = 1802401140; PRAGMA user_version = 1", err);
+    return kn_sqlite_end(jn, rc, err);
 }
 
 /* A new file gets our layout; any other must have it, whole. */
-static KnCode check_layout(Sqlite *jn, KnErr *err)
+static KnCode check_layout(KnSqliteJournal *jn, KnErr *err)
 {
     int64_t id, version, tables;
     KN_TRY(ask(jn, "SELECT count(*) FROM sqlite_schema", &tables, err));
@@ -662,10 +318,10 @@ static KnCode check_layout(Sqlite *jn, KnErr *err)
                           ", this one knows "
                           "%d)",
                           jn->path, version, LAYOUT);
-    STMT_AUTO stmt = NULL;
+    KN_STMT_AUTO stmt = NULL;
     bool row;
-    KN_TRY(prepare(jn, "PRAGMA quick_check(1)", &stmt, err));
-    KN_TRY(step(jn, stmt, &row, err));
+    KN_TRY(kn_sqlite_prepare(jn, "PRAGMA quick_check(1)", &stmt, err));
+    KN_TRY(kn_sqlite_step(jn, stmt, &row, err));
     const char *answer = row ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (!answer || strcmp(answer, "ok") != 0)
         return kn_err_set(
@@ -675,7 +331,7 @@ static KnCode check_layout(Sqlite *jn, KnErr *err)
     return KN_OK;
 }
 
-static KnCode open_database(Sqlite *jn, KnErr *err)
+static KnCode open_database(KnSqliteJournal *jn, KnErr *err)
 {
     int flags = jn->base.mode == KN_JOURNAL_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                                                   : SQLITE_OPEN_READONLY;
@@ -688,7 +344,7 @@ static KnCode open_database(Sqlite *jn, KnErr *err)
     (void)sqlite3_busy_timeout(jn->db, 5000);
     (void)sqlite3_limit(jn->db, SQLITE_LIMIT_LENGTH, MAX_PLAN);
     if (jn->base.mode == KN_JOURNAL_WRITE)
-        KN_TRY(run(jn, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA", err));
+        KN_TRY(kn_sqlite_exec(jn, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA", err));
     return check_layout(jn, err);
 }
 
@@ -697,10 +353,11 @@ KnCode kn_journal_sqlite_open(const char *path, KnJournalMode mode, KnJournal **
     if (mode == KN_JOURNAL_READ && access(path, F_OK) != 0)
         return kn_err_set(err, KN_E_NOTFOUND,
                           "state %s does not exist: nothing was delivered with it", path);
-    Sqlite *jn = calloc(1, sizeof(*jn));
+    KnSqliteJournal *jn = calloc(1, sizeof(*jn));
     if (!jn)
         abort();
-    *jn = (Sqlite){.base = {.ops = &SQLITE_OPS, .mode = mode}, .path = strdup(path), .lock_fd = -1};
+    *jn = (KnSqliteJournal){
+        .base = {.ops = &SQLITE_OPS, .mode = mode}, .path = strdup(path), .lock_fd = -1};
     if (!jn->path)
         abort();
     KnCode rc = KN_OK;
