@@ -7,10 +7,10 @@
  * What a touched file lost is found by position, not by value: rows live at `from` whose positions
  * are not live at `to`, in one pass over the file; rows that stayed are not compared.
  *
- * When both sides have rows, the net is the multiset difference by row identity (row_sql.h): one
- * GROUP BY over both sides, which the engine spills, keeps the groups whose counts differ and
- * repeats each as often as they differ. A group's ord is that of its last row, so the order of rows
- * does not depend on how the engine ran.
+ * When both sides have rows, the net is the multiset difference by row identity (row_sql.h). A
+ * first pass finds which rows can differ (changes_dirty.c); a GROUP BY over those of both sides
+ * keeps the groups whose counts differ and repeats each as often as they differ. A group's ord is
+ * that of its last row, so the order of rows does not depend on how the engine ran.
  *
  * A `replace` that comes here could not be settled from manifests: its live rows are counted on
  * both sides, and it is believed when they are as many.
@@ -28,7 +28,8 @@ struct KnChanges {
     KnSession *ses;
     const KnSchema *schema;
     KnRead *reads[N_READS];
-    bool gained; /* a touched file may have rows at `to` that it had not at `from` */
+    char dirty[32]; /* temporary table of fingerprints; "" = none */
+    bool gained;    /* a touched file may have rows at `to` that it had not at `from` */
     KnBuf sql;
 };
 
@@ -179,6 +180,10 @@ static KnCode put_net(KnChanges *ch, KnErr *err)
 {
     KnBuf *buf = &ch->sql;
     const KnSchema *schema = ch->schema;
+    put_both(ch);
+    KN_TRY(kn_buf_check(buf, err));
+    KN_TRY(kn_changes_keep_dirty(ch->ses, schema, (KnStr){buf->data, buf->len}, ch->dirty, err));
+    kn_buf_reset(buf);
     kn_buf_text(buf, "SELECT op, ord");
     for (size_t i = 0; i < schema->root.n_fields; i++)
         kn_buf_printf(buf, ", c%zu", i);
@@ -192,9 +197,13 @@ static KnCode put_net(KnChanges *ch, KnErr *err)
                 "max(ord) FILTER (op = 0) AS o0, max(ord) FILTER (op = 1) AS o1");
     for (size_t i = 0; i < schema->root.n_fields; i++)
         put_group_column(buf, schema->root.fields[i].type, i);
-    kn_buf_text(buf, " FROM (");
+    kn_buf_text(buf, " FROM (SELECT * FROM (");
     put_both(ch);
-    kn_buf_text(buf, ") AS u GROUP BY ");
+    kn_buf_printf(buf, ") AS v SEMI JOIN %s AS d ON ", ch->dirty);
+    kn_changes_put_fingerprint(buf, schema, 0);
+    kn_buf_text(buf, " = d.h0 AND ");
+    kn_changes_put_fingerprint(buf, schema, 1);
+    kn_buf_text(buf, " = d.h1) AS u GROUP BY ");
     KN_TRY(kn_changes_put_key(buf, schema, NULL, 0, err));
     kn_buf_text(buf, " HAVING n0 <> n1) AS g) AS e");
     return KN_OK;
@@ -299,6 +308,8 @@ KnChanges *kn_changes_close(KnChanges *changes)
 {
     if (!changes)
         return NULL;
+    if (changes->dirty[0])
+        kn_changes_drop_dirty(changes->ses, changes->dirty);
     for (int i = 0; i < N_READS; i++)
         changes->reads[i] = kn_read_close(changes->reads[i]);
     kn_buf_done(&changes->sql);

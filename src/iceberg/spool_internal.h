@@ -29,3 +29,11 @@ KN_NODISCARD KnCode kn_changes_put_key(KnBuf *buf, const KnSchema *schema, const
 /** Index of a key column in schema; KN_E_INVAL when there is none. */
 KN_NODISCARD KnCode kn_changes_find_key(const KnSchema *schema, const char *key, size_t *ret,
                                         KnErr *err);
+
+/** Appends hash 0 or 1 of a row's columns c0, c1, ...: together they tell rows apart. */
+void kn_changes_put_fingerprint(KnBuf *buf, const KnSchema *schema, int which);
+/** Reads `both` (SELECT op, ord, c0, ...) once and keeps the fingerprints (h0, h1) that are not as
+ * often among deletes as among inserts in a new temporary table of ses. */
+KN_NODISCARD KnCode kn_changes_keep_dirty(KnSession *ses, const KnSchema *schema, KnStr both,
+                                          char ret_table[32], KnErr *err);
+void kn_changes_drop_dirty(KnSession *ses, const char *table);
