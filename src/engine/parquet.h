@@ -37,10 +37,12 @@ typedef struct KnPqFile {
     int64_t n_row_groups;
     const char *shape;  /* canonical text of root: equal text = equal physical schema */
     bool has_field_ids; /* any node has one */
+    bool hadoop_lz4;    /* codec LZ4: to be read from a copy (parquet_fix.h) */
 } KnPqFile;
 
 /** Footers of n paths (engine paths), in their order, in arena. A file that is missing, truncated
- * or not Parquet is reported by its path (KN_E_NOTFOUND / KN_E_CORRUPT). */
+ * or not Parquet is reported by its path (KN_E_NOTFOUND / KN_E_CORRUPT), likewise one with a codec
+ * that cannot be read (KN_E_UNSUPPORTED). */
 KN_NODISCARD KnCode kn_parquet_footers(KnSession *ses, KnArena *arena, const char *const *paths,
                                        size_t n, KnPqFile **ret, KnErr *err);
 

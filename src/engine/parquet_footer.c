@@ -6,6 +6,9 @@
  * keep the list's order, and column_id 0 starts a file, so files are told apart by position and not
  * by name (the same path may be listed twice). When the query fails the culprit is found by halving
  * the list: that costs time only then.
+ *
+ * Codecs are looked up by ourselves: parquet_metadata() would tell, with a row of statistics as
+ * text for every column of every row group.
  */
 #include <stdint.h>
 #include <string.h>
@@ -13,6 +16,7 @@
 #include "base/vec.h"
 #include "engine/engine_internal.h"
 #include "engine/parquet.h"
+#include "engine/parquet_meta.h"
 #include "engine/parquet_tree.h"
 
 /* Columns of the query. */
@@ -210,6 +214,15 @@ static KnCode blame(KnSession *ses, const char *const *paths, size_t n, KnCode c
                                                           : kn_err_wrap(err, again, "%s", paths[0]);
 }
 
+static KnCode check_codecs(KnPqFile *file, KnErr *err)
+{
+    uint64_t codecs = kn_pq_codecs_of(file->path);
+    file->hadoop_lz4 = codecs >> KN_PQ_LZ4 & 1;
+    if (codecs >> KN_PQ_LZO & 1)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "%s: codec LZO is not supported", file->path);
+    return KN_OK;
+}
+
 KnCode kn_parquet_footers(KnSession *ses, KnArena *arena, const char *const *paths, size_t n,
                           KnPqFile **ret, KnErr *err)
 {
@@ -224,6 +237,7 @@ KnCode kn_parquet_footers(KnSession *ses, KnArena *arena, const char *const *pat
     for (size_t i = 0; i < n; i++) {
         if (kn_pq_tree_has_variant_like(&rd.files[i].root))
             KN_TRY(resolve_variants(&rd, &rd.files[i], err));
+        KN_TRY(check_codecs(&rd.files[i], err));
         rd.files[i].shape = kn_pq_tree_shape(arena, &rd.files[i].root);
     }
     *ret = rd.files;

@@ -22,3 +22,5 @@ KN_NODISCARD KnCode kn_parquet_nanos_patch(uint8_t *footer, size_t len, size_t *
  * shared with `from` where the file system can. On failure `to` is removed. */
 KN_NODISCARD KnCode kn_parquet_nanos_copy(const char *from, const char *to, size_t *ret_patched,
                                           KnErr *err);
+/** The same to a file of ours, in place. */
+KN_NODISCARD KnCode kn_parquet_nanos_patch_file(const char *path, size_t *ret_patched, KnErr *err);
