@@ -143,7 +143,7 @@ static KnCode look(Mapper *mapper, const KnManifestEntry *const *entries, size_t
         files[i] = (KnReadFile){
             .index = i, .path = paths[i], .shape = footers[i].shape, .n_rows = footers[i].n_rows};
         KN_TRY(assign_ids(mapper, &entries[i]->file, &footers[i], &files[i].root, err));
-        KN_TRY(kn_read_keep_nanos(read, &entries[i]->file, &files[i], err));
+        KN_TRY(kn_read_mend(read, &entries[i]->file, &footers[i], &files[i], err));
     }
     *ret = files;
     return KN_OK;

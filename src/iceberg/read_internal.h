@@ -38,16 +38,16 @@ struct KnRead {
     KnReadGroup *groups;
     const char **group_sql;
     const char *sql;
-    void *copies; /* read_nanos.c */
+    void *copies; /* read_copies.c */
 };
 
 /* ---- read_files.c ---- */
 /** Paths checked, footers read, ids assigned; entries may be data or Parquet delete files. */
 KN_NODISCARD KnCode kn_read_look(KnRead *read, const KnManifestEntry *const *entries, size_t n,
                                  KnReadFile **ret, KnErr *err);
-/** Puts a copy in the place of a file whose nanoseconds would be lost (read_nanos.c). */
-KN_NODISCARD KnCode kn_read_keep_nanos(KnRead *read, const KnDataFile *file, KnReadFile *look,
-                                       KnErr *err);
+/** Puts a copy in the place of a file that the engine would read wrongly (read_copies.c). */
+KN_NODISCARD KnCode kn_read_mend(KnRead *read, const KnDataFile *file, const KnPqFile *pq,
+                                 KnReadFile *look, KnErr *err);
 /** `read_parquet(['…', …]) AS t(c0, c1, …)` */
 void kn_read_source_sql(KnRead *read, KnReadFile *const *files, size_t n, KnBuf *buf);
 /** Files grouped by shape, in order of appearance; calls fn for each. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read_nanos.c - files with timestamps in nanoseconds adjusted to UTC, which the engine would cut
- * to microseconds: a copy with a changed footer is read in their place (engine/parquet_nanos.h).
+ * read_copies.c - files that the engine cannot read as they are: a mended copy is read in their
+ * place (engine/parquet_fix.h).
  *
- * Only files whose such columns are asked for are copied. Copies lie in a folder of the read under
- * TMPDIR and go with it; the file system shares blocks with the original where it can.
+ * Timestamps in nanoseconds adjusted to UTC would be cut to microseconds: files whose such columns
+ * are asked for are copied with a changed footer. Hadoop's framing of LZ4 is not known to the
+ * engine at all. Copies lie in a folder of the read under TMPDIR and go with it.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/parquet_nanos.h"
+#include "engine/parquet_fix.h"
 #include "iceberg/read_internal.h"
 
 typedef struct Copies {
@@ -86,12 +86,12 @@ static bool is_wanted(const KnRead *read, int32_t id)
     return wanted.found || is_key(read, id);
 }
 
-static bool needs_copy(const KnRead *read, const KnDataFile *file, const KnPqNode *node)
+static bool loses_nanos(const KnRead *read, const KnDataFile *file, const KnPqNode *node)
 {
     if (node->nanos_utc)
         return file->content != KN_CONTENT_DATA || is_wanted(read, node->field_id);
     for (size_t i = 0; i < node->n_children; i++)
-        if (needs_copy(read, file, &node->children[i]))
+        if (loses_nanos(read, file, &node->children[i]))
             return true;
     return false;
 }
@@ -113,21 +113,33 @@ static KnPqNode patched(KnArena *arena, const KnPqNode *node)
     return made;
 }
 
-KnCode kn_read_keep_nanos(KnRead *read, const KnDataFile *file, KnReadFile *look, KnErr *err)
+static KnCode copy(KnRead *read, KnReadFile *look, unsigned fixes, KnErr *err)
 {
-    if (!needs_copy(read, file, look->root))
-        return KN_OK;
     KN_TRY(copies_open(read, err));
     Copies *copies = read->copies;
     const char *path =
         kn_arena_printf(read->arena, "%s/%zu.parquet", copies->dir, copies->paths.len);
-    size_t columns = 0;
     *kn_vec_push(&copies->paths) = path;
-    KN_TRY(kn_parquet_nanos_copy(look->path, path, &columns, err));
-    KnPqNode *root = kn_arena_alloc(read->arena, sizeof(*root));
-    *root = patched(read->arena, look->root);
+    KnCode rc = kn_parquet_fix_copy(look->path, path, fixes, err);
+    if (rc != KN_OK)
+        return kn_err_wrap(err, rc, "table %s", read->tbl->name);
     look->path = path;
-    look->root = root;
-    look->shape = kn_arena_printf(read->arena, "%s/utc", look->shape);
+    return KN_OK;
+}
+
+KnCode kn_read_mend(KnRead *read, const KnDataFile *file, const KnPqFile *pq, KnReadFile *look,
+                    KnErr *err)
+{
+    bool nanos = loses_nanos(read, file, look->root);
+    unsigned fixes = (nanos ? KN_PQ_FIX_NANOS : 0U) | (pq->hadoop_lz4 ? KN_PQ_FIX_LZ4 : 0U);
+    if (!fixes)
+        return KN_OK;
+    KN_TRY(copy(read, look, fixes, err));
+    if (nanos) {
+        KnPqNode *root = kn_arena_alloc(read->arena, sizeof(*root));
+        *root = patched(read->arena, look->root);
+        look->root = root;
+        look->shape = kn_arena_printf(read->arena, "%s/utc", look->shape);
+    }
     return KN_OK;
 }
