@@ -3,10 +3,10 @@
  * label.c - how the parts of a label are spelled so that two different loads never share one.
  *
  * A name keeps [A-Za-z0-9_]; every other byte becomes '_', and a name that was changed or cut gets
- * `_` and 8 hex digits of its own hash, so '-' and ':' only ever separate parts. The budget: prefix 6,
- * db 21, ':', table 21, two snapshot ids and a chunk number of at most 19, four dashes and 16 hex
- * digits make 126. The trailing hash covers every part as it was given, each text with its length
- * before it, so "a"+"bc" and "ab"+"c" differ.
+ * `_` and 8 hex digits of its own hash, so '-' and ':' only ever separate parts. The budget: prefix
+ * 6, db 21, ':', table 21, two snapshot ids and a chunk number of at most 19, four dashes and 16
+ * hex digits make 126. The trailing hash covers every part as it was given, each text with its
+ * length before it, so "a"+"bc" and "ab"+"c" differ.
  */
 #include "cdc/label.h"
 

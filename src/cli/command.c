@@ -129,8 +129,10 @@ void kn_program_help(KnBuf *out)
 
 void kn_reference_markdown(KnArena *arena, KnBuf *out)
 {
-    kn_buf_text(out, "# Commands and options\n\nMade by `knut help --markdown` from the option tables; a test "
-                     "holds the two equal.\n");
+    kn_buf_text(
+        out,
+        "# Commands and options\n\nMade by `knut help --markdown` from the option tables; a test "
+        "holds the two equal.\n");
     for (size_t i = 0; i < kn_n_commands; i++) {
         const KnCommand *command = kn_commands[i];
         kn_buf_text(out, "\n## `");
