@@ -171,7 +171,13 @@ static KnCode rebase(KnWriter *w, const KnSnapshotDraft *draft, KnErr *err)
 {
     const KnSnapshot *base = kn_writer_head(w);
     int64_t base_id = base ? base->snapshot_id : -1;
+    const char *uuid = w->tbl->md->uuid ? kn_arena_strdup(w->arena, w->tbl->md->uuid) : "";
     KN_TRY(kn_table_refresh(w->tbl, err));
+    if (strcmp(uuid, w->tbl->md->uuid ? w->tbl->md->uuid : "") != 0)
+        return kn_err_set(
+            err, KN_E_CONFLICT,
+            "table %s was dropped and created anew meanwhile: run the operation again",
+            w->tbl->name);
     if (!draft->validate)
         return KN_OK;
     const KnSnapshot *head = kn_writer_head(w);

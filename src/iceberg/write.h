@@ -21,7 +21,9 @@ typedef struct KnWriteOptions {
 
 typedef struct KnWriteResult {
     int64_t snapshot_id;            /* -1: nothing to do, no snapshot was made */
-    int64_t added_files, added_rows, removed_files, removed_rows, added_bytes;
+    int64_t added_files, added_bytes;     /* of all new files, rewritten ones included */
+    int64_t added_rows;                   /* rows of the SELECT; rewritten rows do not count */
+    int64_t removed_files, removed_rows;  /* rows that matched; of files dropped unread: as stored */
 } KnWriteResult;
 
 /** select_sql: rows on ses; columns are matched to the table's by name (missing optional columns take their write
