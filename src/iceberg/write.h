@@ -1,38 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * write.h - new snapshots: append, delete by filter, overwrite by filter (copy-on-write), v2 and v3.
+ * write.h - new snapshots: append, delete by filter, overwrite by filter (copy-on-write), v2 and
+ * v3.
  *
  * Data files are written by the engine with field ids, partitioned by the default spec, at about
- * write.target-file-size-bytes; then manifests, manifest list, and a commit through the catalog: on KN_E_CONFLICT the
- * operation is rebased on the newest metadata (append: always; delete/overwrite: when no conflicting file appeared) up to
- * commit.retry.num-retries times; on KN_E_UNKNOWN nothing is removed; on other failures the files of this attempt are removed.
+ * write.target-file-size-bytes; then manifests, manifest list, and a commit through the catalog: on
+ * KN_E_CONFLICT the operation is rebased on the newest metadata (append: always; delete/overwrite:
+ * when no conflicting file appeared) up to commit.retry.num-retries times; on KN_E_UNKNOWN nothing
+ * is removed; on other failures the files of this attempt are removed.
  */
 #include "engine/engine.h"
 #include "iceberg/expr.h"
 #include "iceberg/table.h"
 
 typedef struct KnWriteOptions {
-    const char *branch;             /* NULL = main */
-    const char *const *summary;     /* pairs of key, value to add to the snapshot summary */
-    size_t n_summary;               /* number of pairs */
-    bool (*cancelled)(void);        /* or NULL; asked between files */
+    const char *branch;         /* NULL = main */
+    const char *const *summary; /* pairs of key, value to add to the snapshot summary */
+    size_t n_summary;           /* number of pairs */
+    bool (*cancelled)(void);    /* or NULL; asked between files */
 } KnWriteOptions;
 
 typedef struct KnWriteResult {
-    int64_t snapshot_id;            /* -1: nothing to do, no snapshot was made */
-    int64_t added_files, added_bytes;     /* of all new files, rewritten ones included */
-    int64_t added_rows;                   /* rows of the SELECT; rewritten rows do not count */
-    int64_t removed_files, removed_rows;  /* rows that matched; of files dropped unread: as stored */
+    int64_t snapshot_id;                 /* -1: nothing to do, no snapshot was made */
+    int64_t added_files, added_bytes;    /* of all new files, rewritten ones included */
+    int64_t added_rows;                  /* rows of the SELECT; rewritten rows do not count */
+    int64_t removed_files, removed_rows; /* rows that matched; of files dropped unread: as stored */
 } KnWriteResult;
 
-/** select_sql: rows on ses; columns are matched to the table's by name (missing optional columns take their write
- * default or NULL; unknown names, missing or NULL required values, values that do not fit are KN_E_INVAL naming the column). */
-KN_NODISCARD KnCode kn_write_append(KnTable *tbl, KnSession *ses, const char *select_sql, const KnWriteOptions *opts,
-                                    KnWriteResult *ret, KnErr *err);
-/** Rows for which the filter is TRUE go. Whole files are dropped without being read where bounds prove it. */
-KN_NODISCARD KnCode kn_write_delete(KnTable *tbl, KnSession *ses, const KnExpr *filter, const KnWriteOptions *opts,
-                                    KnWriteResult *ret, KnErr *err);
+/** select_sql: rows on ses; columns are matched to the table's by name (missing optional columns
+ * take their write default or NULL; unknown names, missing or NULL required values, values that do
+ * not fit are KN_E_INVAL naming the column). */
+KN_NODISCARD KnCode kn_write_append(KnTable *tbl, KnSession *ses, const char *select_sql,
+                                    const KnWriteOptions *opts, KnWriteResult *ret, KnErr *err);
+/** Rows for which the filter is TRUE go. Whole files are dropped without being read where bounds
+ * prove it. */
+KN_NODISCARD KnCode kn_write_delete(KnTable *tbl, KnSession *ses, const KnExpr *filter,
+                                    const KnWriteOptions *opts, KnWriteResult *ret, KnErr *err);
 /** Delete by filter and append, as one snapshot of operation overwrite. */
-KN_NODISCARD KnCode kn_write_overwrite(KnTable *tbl, KnSession *ses, const KnExpr *filter, const char *select_sql,
-                                       const KnWriteOptions *opts, KnWriteResult *ret, KnErr *err);
+KN_NODISCARD KnCode kn_write_overwrite(KnTable *tbl, KnSession *ses, const KnExpr *filter,
+                                       const char *select_sql, const KnWriteOptions *opts,
+                                       KnWriteResult *ret, KnErr *err);
