@@ -212,7 +212,8 @@ static KnCode parse_ranges(KnArena *arena, const json_t *json, const KnChunkPlan
         return kn_err_set(err, KN_E_NOMEM, "too many ranges");
     for (size_t i = 0; i < chunk->n_ranges; ++i) {
         KN_TRY(read_range(json_array_get(ranges, i), plan, at, &chunk->ranges[i], err));
-        live += chunk->ranges[i].live_rows; /* cannot overflow: files' rows bound it far below */
+        if (__builtin_add_overflow(live, chunk->ranges[i].live_rows, &live))
+            return BAD(err, "row counts overflow");
     }
     if (live != chunk->rows)
         return BAD(err, "chunk %" PRId64 " has %" PRId64 " rows, its ranges %" PRId64,

@@ -20,7 +20,7 @@ typedef struct Fake {
     KnSnapshot to;
     KnManifestEntry entries[MAX_FILES];
     KnScanTask tasks[MAX_FILES];
-    char paths[MAX_FILES][32];
+    char paths[MAX_FILES][64];
     KnWindow win;
 } Fake;
 

@@ -149,12 +149,15 @@ typedef struct Load {
     const KnSinkChunk *chunk;
     const KnRowSource *rows;
     int64_t taken;
+    bool source_failed; /* the error is about what was to be loaded, not about the destination */
 } Load;
 
 static KnCode feed_next(void *arg, KnBatch **ret, KnErr *err)
 {
     Load *load = arg;
-    KN_TRY(load->rows->next(load->rows->arg, ret, err));
+    KnCode rc = load->rows->next(load->rows->arg, ret, err);
+    load->source_failed = rc != KN_OK;
+    KN_TRY(rc);
     if (*ret)
         load->taken += (int64_t)kn_batch_rows(*ret);
     return KN_OK;
@@ -400,7 +403,9 @@ static KnCode load(KnSink *base, const KnSinkChunk *chunk, const KnRowSource *ro
     if (rc != KN_OK)
         (void)!kn_duck_exec(duck, NULL, NULL, "ROLLBACK");
     (void)!kn_duck_exec(duck, NULL, NULL, "DROP TABLE IF EXISTS " STAGE);
-    return rc == KN_OK ? KN_OK : kn_err_wrap(err, rc, "destination %s", duck->path);
+    if (rc == KN_OK || ld.source_failed)
+        return rc;
+    return kn_err_wrap(err, rc, "destination %s", duck->path);
 }
 
 static KnCode find(KnSink *base, const char *label, bool *ret_found, int64_t *ret_rows, KnErr *err)
