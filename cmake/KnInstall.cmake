@@ -24,5 +24,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/knut DESTINATION ${CMAKE_INSTALL
         FILES_MATCHING PATTERN "*.h")
 install(FILES ${KN_DEPS}/lib/libduckdb.so DESTINATION lib)
 
+# The prefix is where the file lies, so that an installed tree can be moved.
+file(RELATIVE_PATH KN_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/knut.pc.in ${PROJECT_BINARY_DIR}/knut.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/knut.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
