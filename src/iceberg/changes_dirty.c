@@ -30,7 +30,8 @@ static void put_backwards(KnBuf *buf, const KnType *type, KnStr column)
         kn_buf_text(buf, "md5_number_lower(hex(");
         kn_buf_str(buf, column);
         kn_buf_text(buf, "))");
-    } else if (kn_type_is_nested(type)) {
+    } else if (kn_type_is_nested(type) || type->kind == KN_TYPE_UUID ||
+               (type->kind == KN_TYPE_DECIMAL && type->precision > 18)) {
         kn_buf_text(buf, "md5_number_lower(CAST(");
         kn_row_identity_sql(buf, type, column);
         kn_buf_text(buf, " AS VARCHAR))");
