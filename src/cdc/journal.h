@@ -74,6 +74,11 @@ typedef struct KnJournalWindow {
     int64_t started_ms, finished_ms; /* finished 0 = open */
 } KnJournalWindow;
 
+typedef struct KnJournalHistory {
+    size_t n;
+    const KnJournalWindow *windows; /* newest first */
+} KnJournalHistory;
+
 /* Every callback is required. Order: any, until close. */
 typedef struct KnJournalOps {
     const char *kind; /* "sqlite" */
@@ -100,7 +105,7 @@ typedef struct KnJournalOps {
     KnCode (*reload)(KnJournal *jn, int64_t delivery, KnErr *err);
     /** The last `limit` delivered windows, newest first. */
     KnCode (*history)(KnJournal *jn, KnArena *arena, int64_t delivery, size_t limit,
-                      KnJournalWindow **ret, size_t *ret_n, KnErr *err);
+                      KnJournalHistory *ret, KnErr *err);
     void (*close)(KnJournal *jn);
 } KnJournalOps;
 

@@ -283,7 +283,7 @@ static const KnJournalOps SQLITE_OPS = {
 static KnCode ask(KnSqliteJournal *jn, const char *sql, int64_t *ret, KnErr *err)
 {
     KN_STMT_AUTO stmt = NULL;
-    bool row;
+    bool row = false;
     KN_TRY(kn_sqlite_prepare(jn, sql, &stmt, err));
     KN_TRY(kn_sqlite_step(jn, stmt, &row, err));
     *ret = row ? sqlite3_column_int64(stmt, 0) : 0;
@@ -319,7 +319,7 @@ static KnCode check_layout(KnSqliteJournal *jn, KnErr *err)
                           "%d)",
                           jn->path, version, LAYOUT);
     KN_STMT_AUTO stmt = NULL;
-    bool row;
+    bool row = false;
     KN_TRY(kn_sqlite_prepare(jn, "PRAGMA quick_check(1)", &stmt, err));
     KN_TRY(kn_sqlite_step(jn, stmt, &row, err));
     const char *answer = row ? (const char *)sqlite3_column_text(stmt, 0) : NULL;

@@ -50,5 +50,4 @@ KN_NODISCARD KnCode kn_sqlite_advance(KnJournal *base, int64_t delivery, const K
                                       KnErr *err);
 KN_NODISCARD KnCode kn_sqlite_reload(KnJournal *base, int64_t delivery, KnErr *err);
 KN_NODISCARD KnCode kn_sqlite_history(KnJournal *base, KnArena *arena, int64_t delivery,
-                                      size_t limit, KnJournalWindow **ret, size_t *ret_n,
-                                      KnErr *err);
+                                      size_t limit, KnJournalHistory *ret, KnErr *err);

@@ -331,7 +331,7 @@ KnCode kn_sqlite_reload(KnJournal *base, int64_t delivery_id, KnErr *err)
 }
 
 KnCode kn_sqlite_history(KnJournal *base, KnArena *arena, int64_t delivery_id, size_t limit,
-                         KnJournalWindow **ret, size_t *ret_n, KnErr *err)
+                         KnJournalHistory *ret, KnErr *err)
 {
     KnSqliteJournal *jn = (KnSqliteJournal *)base;
     KN_STMT_AUTO stmt = NULL;
@@ -349,7 +349,6 @@ KnCode kn_sqlite_history(KnJournal *base, KnArena *arena, int64_t delivery_id, s
         rows[n++] = read_window(arena, stmt);
         KN_TRY(kn_sqlite_step(jn, stmt, &more, err));
     }
-    *ret = rows;
-    *ret_n = n;
+    *ret = (KnJournalHistory){.n = n, .windows = rows};
     return KN_OK;
 }

@@ -33,7 +33,10 @@ static void spell_name(const char *name, char out[NAME_MAX_LEN + 1])
         changed = !is_plain(name[i]);
     size_t keep = changed && len > NAME_MAX_LEN - 9 ? NAME_MAX_LEN - 9 : len;
     for (size_t i = 0; i < keep; ++i)
-        out[i] = is_plain(name[i]) ? name[i] : '_';
+        if (is_plain(name[i]))
+            out[i] = name[i];
+        else
+            out[i] = '_';
     out[keep] = '\0';
     if (changed)
         (void)snprintf(out + keep, 10, "_%08" PRIx32, (uint32_t)kn_hash64(name, len, LABEL_SEED));

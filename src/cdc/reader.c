@@ -201,8 +201,8 @@ static KnCode run_direct(const KnReader *reader, KnErr *err)
     mark_files(reader, needed);
     select_segments(reader, needed, &sel);
     KnReadOptions opts = {.schema = reader->schema, .with_position = true};
-    KnCode rc = kn_read_open(reader->win->tbl, reader->ses, sel.tasks.items, sel.tasks.len, &opts,
-                             &read, err);
+    KnScanTasks tasks = {sel.tasks.items, sel.tasks.len};
+    KnCode rc = kn_read_open(reader->win->tbl, reader->ses, tasks, &opts, &read, err);
     if (rc == KN_OK) {
         Direct dir = {.reader = reader,
                       .segments = sel.segments.items,
@@ -331,8 +331,8 @@ KnCode kn_reader_count(const KnReader *reader, KnChunkPlan *plan, KnErr *err)
     KnCode rc = KN_OK;
     if (sel.tasks.len) {
         KnReadOptions opts = {.schema = reader->schema, .with_position = true};
-        rc = kn_read_open(reader->win->tbl, reader->ses, sel.tasks.items, sel.tasks.len, &opts,
-                          &read, err);
+        KnScanTasks tasks = {sel.tasks.items, sel.tasks.len};
+        rc = kn_read_open(reader->win->tbl, reader->ses, tasks, &opts, &read, err);
         if (rc == KN_OK)
             rc = count_ranges(reader, plan, read, task_of, err);
         read = kn_read_close(read);

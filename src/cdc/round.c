@@ -195,18 +195,18 @@ static bool may_go_on(const KnDelivery *dlv, const ReportVec *done)
 static KnCode deliver_new(KnDelivery *dlv, ReportVec *done, int64_t *ret_left, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(4096);
-    const KnSnapshot *const *snaps;
-    size_t n, i;
-    KN_TRY(kn_window_lineage(dlv->tbl, dlv->row.cursor, dlv->opts.ref, arena, &snaps, &n, err));
-    for (i = 0; i < n && may_go_on(dlv, done); ++i) {
-        *ret_left = (int64_t)(n - i);
+    KnLineage todo;
+    size_t i;
+    KN_TRY(kn_window_lineage(dlv->tbl, dlv->row.cursor, dlv->opts.ref, arena, &todo, err));
+    for (i = 0; i < todo.n && may_go_on(dlv, done); ++i) {
+        *ret_left = (int64_t)(todo.n - i);
         const KnSnapshot *from =
             dlv->row.cursor < 0 ? NULL : kn_metadata_find_snapshot(dlv->tbl->md, dlv->row.cursor);
         KnReadyWindow *ready;
-        KN_TRY(kn_ready_new(dlv, from, snaps[i], &ready, err));
+        KN_TRY(kn_ready_new(dlv, from, todo.items[i], &ready, err));
         KN_TRY(take_window(dlv, ready, done, err));
     }
-    *ret_left = (int64_t)(n - i);
+    *ret_left = (int64_t)(todo.n - i);
     return KN_OK;
 }
 

@@ -62,21 +62,19 @@ static KnCode walk(Walk *walk, KnErr *err)
 {
     KnDelivery *dlv = walk->dlv;
     const KnMetadata *md = dlv->tbl->md;
-    const KnSnapshot *const *snaps;
-    size_t n;
+    KnLineage todo;
     KN_TRY(kn_delivery_check_table(dlv, err));
-    KN_TRY(
-        kn_window_lineage(dlv->tbl, dlv->row.cursor, dlv->opts.ref, walk->arena, &snaps, &n, err));
+    KN_TRY(kn_window_lineage(dlv->tbl, dlv->row.cursor, dlv->opts.ref, walk->arena, &todo, err));
     const KnSnapshot *from =
         dlv->row.cursor < 0 ? NULL : kn_metadata_find_snapshot(md, dlv->row.cursor);
-    walk->n_all = n;
-    walk->costs = kn_arena_zalloc(walk->arena, (n + 1) * sizeof(*walk->costs));
-    for (size_t i = 0; i < n && (walk->limit == 0 || i < walk->limit); ++i) {
+    walk->n_all = todo.n;
+    walk->costs = kn_arena_zalloc(walk->arena, (todo.n + 1) * sizeof(*walk->costs));
+    for (size_t i = 0; i < todo.n && (walk->limit == 0 || i < walk->limit); ++i) {
         KnWindow *win;
-        KN_TRY(kn_window_plan(dlv->tbl, from, snaps[i], &win, err));
+        KN_TRY(kn_window_plan(dlv->tbl, from, todo.items[i], &win, err));
         walk->costs[walk->n++] = window_cost(dlv, walk->arena, win);
         win = kn_window_free(win);
-        from = snaps[i];
+        from = todo.items[i];
         if (walk->costs[i].refused)
             break;
     }
@@ -142,9 +140,10 @@ KnCode kn_delivery_lag(KnDelivery *dlv, size_t history, KnArena *arena, KnDelive
     KN_TRY(kn_delivery_read_row(dlv, false, err));
     KnJournal *jn = dlv->jn;
     KN_TRY(jn->ops->open_window(jn, arena, dlv->row.id, &lag.open, err));
-    KnJournalWindow *done = NULL;
-    KN_TRY(jn->ops->history(jn, arena, dlv->row.id, history, &done, &lag.n_history, err));
-    lag.history = done;
+    KnJournalHistory done;
+    KN_TRY(jn->ops->history(jn, arena, dlv->row.id, history, &done, err));
+    lag.history = done.windows;
+    lag.n_history = done.n;
     lag.row = dlv->row;
     const KnRef *ref = kn_metadata_find_ref(dlv->tbl->md, kn_str(dlv->opts.ref));
     lag.head = ref ? ref->snapshot_id : dlv->tbl->md->current_snapshot_id;

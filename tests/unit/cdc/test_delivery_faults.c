@@ -86,18 +86,22 @@ static void fail_everywhere(bool keyed)
     size_t n = traced_points(trace, names, 64);
     assert_true(n >= 14);
     for (size_t i = 0; i < n; ++i) {
-        if (strstr(names[i], "claim"))
+        bool claim = strstr(names[i], "claim") != NULL;
+        if (keyed && strncmp(names[i], "sink-", 5) != 0) /* the journal does not know of keys */
+            continue;
+        if (claim)
             lake_ok(&fy.lake, kn_delivery_reload(fy.dlv, &fy.lake.err));
         change_table(&fy);
-        round_with_fault(&fy, names[i], 1, 4000);
-        round_with_fault(&fy, names[i], 2, 2500);
+        round_with_fault(&fy, names[i], claim || i % 2 ? 1 : 2, 4000);
+        if (i % 4 == 0)
+            round_with_fault(&fy, names[i], 1, 2500);
         fy.opts.chunk_bytes = 3000;
         ferry_restart(&fy);
         ferry_round(&fy);
         ferry_same_rows(&fy);
-        assert_string_equal(
-            ferry_text(&fy, "SELECT count(*) - count(DISTINCT label) FROM _knut_loads"), "0");
     }
+    assert_string_equal(ferry_text(&fy, "SELECT count(*) - count(DISTINCT label) FROM _knut_loads"),
+                        "0");
     ferry_close(&fy);
 }
 
