@@ -151,7 +151,8 @@ static KnCode land_rows(Demo *demo, KnSession *ses, const DemoStep *step, KnWrit
         return kn_write_append(demo->table, ses, sql.data, &write, ret, err);
     if (!hole)
         return kn_write_delete(demo->table, ses, filter, &write, ret, err);
-    return kn_write_overwrite(demo->table, ses, filter, sql.data, &write, ret, err);
+    KnOverwrite change = {.filter = filter, .select_sql = sql.data};
+    return kn_write_overwrite(demo->table, ses, &change, &write, ret, err);
 }
 
 static KnCode land(Demo *demo, const DemoStep *step, KnErr *err)
@@ -305,7 +306,8 @@ static KnCode prove_on(const Demo *demo, KnSession *ses, const KnPlan *plan, KnE
     KN_TRY(kn_session_exec(ses, attach.data, NULL, err));
     KnReadOptions opts = {.schema = kn_metadata_schema(demo->table->md)};
     KnRead *read = NULL;
-    KN_TRY(kn_read_open(demo->table, ses, plan->tasks, plan->n_tasks, &opts, &read, err));
+    KnScanTasks tasks = {plan->tasks, plan->n_tasks};
+    KN_TRY(kn_read_open(demo->table, ses, tasks, &opts, &read, err));
     KnCode rc = compare(demo, ses, kn_read_sql(read), err);
     if (rc == KN_OK)
         rc = print_carriers(demo, ses, err);

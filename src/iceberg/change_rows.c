@@ -33,7 +33,8 @@ static KnCode open_direct(KnChangeRows *rows, const KnWindow *win, const KnChang
                           KnErr *err)
 {
     KnReadOptions read = {.schema = opts->schema};
-    KN_TRY(kn_read_open(win->tbl, rows->ses, win->added, win->n_added, &read, &rows->read, err));
+    KnScanTasks added = {win->added, win->n_added};
+    KN_TRY(kn_read_open(win->tbl, rows->ses, added, &read, &rows->read, err));
     kn_buf_text(&rows->sql, "SELECT ");
     kn_changes_put_named(&rows->sql, opts->schema);
     put_tail(&rows->sql, win, opts, "'insert'");

@@ -46,12 +46,17 @@ KN_NODISCARD KnCode kn_window_plan(const KnTable *tbl, const KnSnapshot *from, c
                                    KnWindow **ret, KnErr *err);
 KnWindow *kn_window_free(KnWindow *win);
 
+/* In the arena that was given. */
+typedef struct KnLineage {
+    const KnSnapshot *const *items; /* oldest first */
+    size_t n;
+} KnLineage;
+
 /** The snapshots to deliver after cursor (exclusive; -1 = none: the first window) up to the head of
  * ref ("main"), oldest first. KN_E_REFUSED: the cursor's snapshot has expired, or was rolled back
  * (is not an ancestor of the head): says which, and to run `knut cdc reload`. */
 KN_NODISCARD KnCode kn_window_lineage(const KnTable *tbl, int64_t cursor, const char *ref,
-                                      KnArena *arena, const KnSnapshot *const **ret, size_t *ret_n,
-                                      KnErr *err);
+                                      KnArena *arena, KnLineage *ret, KnErr *err);
 
 /* ---- computed windows ---- */
 typedef struct KnSpool KnSpool;

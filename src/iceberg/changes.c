@@ -63,7 +63,8 @@ static bool may_gain(const KnWindow *win)
 static KnCode open_read(KnChanges *ch, int which, const KnScanTask *tasks, size_t n, KnErr *err)
 {
     KnReadOptions opts = {.schema = ch->schema, .with_position = true};
-    return kn_read_open(ch->win->tbl, ch->ses, tasks, n, &opts, &ch->reads[which], err);
+    return kn_read_open(ch->win->tbl, ch->ses, (KnScanTasks){tasks, n}, &opts, &ch->reads[which],
+                        err);
 }
 
 static KnCode open_reads(KnChanges *ch, KnErr *err)
@@ -250,7 +251,7 @@ static KnCode put_nothing(KnChanges *ch, KnErr *err)
 {
     KnRead *none = NULL;
     KnReadOptions opts = {.schema = ch->schema, .with_position = true};
-    KN_TRY(kn_read_open(ch->win->tbl, ch->ses, NULL, 0, &opts, &none, err));
+    KN_TRY(kn_read_open(ch->win->tbl, ch->ses, (KnScanTasks){0}, &opts, &none, err));
     put_branch(ch, 0, 0, none, NULL);
     kn_read_close(none);
     return KN_OK;

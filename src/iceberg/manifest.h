@@ -96,9 +96,8 @@ typedef struct KnManifestEntry {
 } KnManifestEntry;
 
 /** All manifests of a snapshot, in list order (v1's embedded list too). Memory in arena. */
-KN_NODISCARD KnCode kn_manifest_list_read(KnFileIO *io, KnArena *arena, const KnMetadata *md,
-                                          const KnSnapshot *snap, KnManifestFile **ret,
-                                          size_t *ret_n, KnErr *err);
+KN_NODISCARD KnCode kn_manifest_list_read(KnFileIO *io, KnArena *arena, const KnSnapshot *snap,
+                                          KnManifestFile **ret, size_t *ret_n, KnErr *err);
 
 typedef struct KnManifestReadOptions {
     bool with_metrics; /* counts and bounds; off = skipped, cheaper */

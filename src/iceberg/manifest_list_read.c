@@ -103,12 +103,9 @@ static KnCode read_embedded(KnFileIO *io, KnArena *arena, const KnSnapshot *snap
     return KN_OK;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): an array is two outputs */
-KnCode kn_manifest_list_read(KnFileIO *io, KnArena *arena, const KnMetadata *md,
-                             const KnSnapshot *snap, KnManifestFile **ret, size_t *ret_n,
-                             KnErr *err)
+KnCode kn_manifest_list_read(KnFileIO *io, KnArena *arena, const KnSnapshot *snap,
+                             KnManifestFile **ret, size_t *ret_n, KnErr *err)
 {
-    (void)md;
     Files files = {0};
     KnCode code = snap->manifest_list ? read_list(io, arena, snap, &files, err)
                                       : read_embedded(io, arena, snap, &files, err);

@@ -115,8 +115,7 @@ static KnCode plan_build(PlanBuild *b, KnErr *err)
 {
     KnManifestFile *mfs = NULL;
     size_t n = 0;
-    KnCode rc = kn_manifest_list_read(b->tbl->io, b->plan->arena, b->tbl->md, b->opts.snapshot,
-                                      &mfs, &n, err);
+    KnCode rc = kn_manifest_list_read(b->tbl->io, b->plan->arena, b->opts.snapshot, &mfs, &n, err);
     if (rc != KN_OK)
         return kn_err_wrap(err, rc, "table %s: snapshot %" PRId64, b->tbl->name,
                            b->opts.snapshot->snapshot_id);

@@ -18,6 +18,12 @@ typedef struct KnScanTask {
     const KnManifestEntry *const *deletes; /* in order of sequence number */
 } KnScanTask;
 
+/* A view of tasks, borrowed. */
+typedef struct KnScanTasks {
+    const KnScanTask *items;
+    size_t n;
+} KnScanTasks;
+
 typedef struct KnPlanOptions {
     const KnSnapshot *snapshot;
     const KnSchema *schema; /* names and types of the filter; NULL = the snapshot's */

@@ -150,13 +150,14 @@ const char *kn_read_new_table(KnRead *read, const char *kind)
                            read->n_tables++);
 }
 
-static KnCode look_at_data(KnRead *read, const KnScanTask *tasks, size_t n, KnErr *err)
+static KnCode look_at_data(KnRead *read, KnScanTasks tasks, KnErr *err)
 {
+    size_t n = tasks.n;
     const KnManifestEntry **entries = kn_arena_alloc(read->arena, (n + 1) * sizeof(*entries));
     KnScanTask *copies = kn_arena_alloc(read->arena, (n + 1) * sizeof(*copies));
     for (size_t i = 0; i < n; i++) {
-        entries[i] = tasks[i].data;
-        copies[i] = tasks[i];
+        entries[i] = tasks.items[i].data;
+        copies[i] = tasks.items[i];
         if (read->opts.ignore_deletes)
             copies[i].n_deletes = 0;
     }
@@ -225,10 +226,10 @@ static KnCode write_all(KnRead *read, const KnOutputs *out, KnErr *err)
     return KN_OK;
 }
 
-static KnCode open_read(KnRead *read, const KnScanTask *tasks, size_t n, KnErr *err)
+static KnCode open_read(KnRead *read, KnScanTasks tasks, KnErr *err)
 {
-    if (n > 0) {
-        KN_TRY(look_at_data(read, tasks, n, err));
+    if (tasks.n > 0) {
+        KN_TRY(look_at_data(read, tasks, err));
         make_groups(read);
         KN_TRY(load_deletes(read, err));
     }
@@ -254,8 +255,7 @@ static void drop_tables(KnRead *read)
     read->n_tables = 0;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): tasks and their number are one argument */
-KnCode kn_read_open(const KnTable *tbl, KnSession *ses, const KnScanTask *tasks, size_t n_tasks,
+KnCode kn_read_open(const KnTable *tbl, KnSession *ses, KnScanTasks tasks,
                     const KnReadOptions *opts, KnRead **ret, KnErr *err)
 {
     static atomic_int_fast64_t next_id;
@@ -263,7 +263,7 @@ KnCode kn_read_open(const KnTable *tbl, KnSession *ses, const KnScanTask *tasks,
     KnRead *read = kn_arena_zalloc(arena, sizeof(*read));
     *read = (KnRead){.arena = arena, .tbl = tbl, .ses = ses, .opts = *opts};
     read->id = atomic_fetch_add(&next_id, 1);
-    KnCode rc = open_read(read, tasks, n_tasks, err);
+    KnCode rc = open_read(read, tasks, err);
     drop_tables(read);
     if (rc == KN_OK)
         *ret = read;

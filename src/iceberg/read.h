@@ -9,7 +9,7 @@
  * that follow one another and share a physical schema. Renames at any depth, promotions, added
  * columns (v3 initial defaults), dropped columns, name mapping for files without ids, identity
  * partition values absent from files all end as expressions. Formats and features that are not done
- * (ORC, Avro data, encryption, variant, geo) are KN_E_UNSUPPORTED by name.
+ * (ORC, encryption, variant, geo) are KN_E_UNSUPPORTED by name.
  */
 #include "engine/engine.h"
 #include "iceberg/plan.h"
@@ -28,10 +28,10 @@ typedef struct KnReadOptions {
 
 /** ses is borrowed until kn_read_close(); so are tbl and what tasks and opts point to. Delete files
  * are read here (under opts' filter), by temporary tables of ses that are dropped again. Checks
- * each file's row count against its manifest entry (KN_E_CORRUPT naming both). */
-KN_NODISCARD KnCode kn_read_open(const KnTable *tbl, KnSession *ses, const KnScanTask *tasks,
-                                 size_t n_tasks, const KnReadOptions *opts, KnRead **ret,
-                                 KnErr *err);
+ * each file's row count against its manifest entry (KN_E_CORRUPT naming both). Avro files, and some
+ * Parquet files, are read from copies under TMPDIR that go with the read. */
+KN_NODISCARD KnCode kn_read_open(const KnTable *tbl, KnSession *ses, KnScanTasks tasks,
+                                 const KnReadOptions *opts, KnRead **ret, KnErr *err);
 KnRead *kn_read_close(KnRead *read);
 /** One SELECT over all groups (UNION ALL), to be used as a subquery on the same session. No task: a
  * SELECT without rows. */

@@ -19,7 +19,8 @@ KnCode kn_scan_open(const KnPlan *plan, KnSession *ses, const KnReadOptions *opt
                     KnErr *err)
 {
     KnRead *read = NULL;
-    KN_TRY(kn_read_open(plan->tbl, ses, plan->tasks, plan->n_tasks, opts, &read, err));
+    KnScanTasks tasks = {plan->tasks, plan->n_tasks};
+    KN_TRY(kn_read_open(plan->tbl, ses, tasks, opts, &read, err));
     KnScan *scan = calloc(1, sizeof(*scan));
     if (!scan)
         abort();

@@ -253,7 +253,7 @@ static KnCode build_all(Build *build, const KnSnapshot *parent, KnErr *err)
     KnManifestFile *files = NULL;
     size_t n = 0;
     if (parent)
-        KN_TRY(kn_manifest_list_read(w->tbl->io, w->arena, w->tbl->md, parent, &files, &n, err));
+        KN_TRY(kn_manifest_list_read(w->tbl->io, w->arena, parent, &files, &n, err));
     if (build->draft->n_added > 0)
         KN_TRY(write_manifest(build, build->draft->added, build->draft->n_added, NULL, err));
     for (size_t i = 0; i < n; i++) {

@@ -100,9 +100,8 @@ static KnCode walk(const KnTable *tbl, const KnSnapshot *head, int64_t cursor, c
     return KN_OK;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): an array is two outputs */
 KnCode kn_window_lineage(const KnTable *tbl, int64_t cursor, const char *ref, KnArena *arena,
-                         const KnSnapshot *const **ret, size_t *ret_n, KnErr *err)
+                         KnLineage *ret, KnErr *err)
 {
     const KnSnapshot *head = NULL;
     KN_TRY(find_head(tbl, ref, &head, err));
@@ -118,8 +117,7 @@ KnCode kn_window_lineage(const KnTable *tbl, int64_t cursor, const char *ref, Kn
         const KnSnapshot **out = kn_arena_alloc(arena, (vec.len + 1) * sizeof(*out));
         for (size_t i = 0; i < vec.len; i++)
             out[i] = vec.items[vec.len - 1 - i];
-        *ret = out;
-        *ret_n = vec.len;
+        *ret = (KnLineage){.items = out, .n = vec.len};
     }
     kn_vec_done(&vec);
     return rc;

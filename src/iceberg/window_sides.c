@@ -222,8 +222,7 @@ static KnCode read_list(Sides *s, int side, const KnSnapshot *snap, KnErr *err)
     list->paths = kn_map_new();
     if (!snap)
         return KN_OK;
-    KN_TRY(
-        kn_manifest_list_read(s->tbl->io, s->arena, s->tbl->md, snap, &list->files, &list->n, err));
+    KN_TRY(kn_manifest_list_read(s->tbl->io, s->arena, snap, &list->files, &list->n, err));
     for (size_t i = 0; i < list->n; i++)
         *kn_map_get_or_add(list->paths, kn_str(list->files[i].path), NULL) = list;
     return KN_OK;

@@ -37,7 +37,11 @@ KN_NODISCARD KnCode kn_write_append(KnTable *tbl, KnSession *ses, const char *se
  * prove it. */
 KN_NODISCARD KnCode kn_write_delete(KnTable *tbl, KnSession *ses, const KnExpr *filter,
                                     const KnWriteOptions *opts, KnWriteResult *ret, KnErr *err);
+typedef struct KnOverwrite {
+    const KnExpr *filter;   /* rows that go, as for kn_write_delete() */
+    const char *select_sql; /* rows that come, as for kn_write_append() */
+} KnOverwrite;
+
 /** Delete by filter and append, as one snapshot of operation overwrite. */
-KN_NODISCARD KnCode kn_write_overwrite(KnTable *tbl, KnSession *ses, const KnExpr *filter,
-                                       const char *select_sql, const KnWriteOptions *opts,
-                                       KnWriteResult *ret, KnErr *err);
+KN_NODISCARD KnCode kn_write_overwrite(KnTable *tbl, KnSession *ses, const KnOverwrite *change,
+                                       const KnWriteOptions *opts, KnWriteResult *ret, KnErr *err);

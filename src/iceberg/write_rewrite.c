@@ -136,8 +136,8 @@ static KnCode count_matches(Rewrite *rw, KnErr *err)
         return KN_OK;
     KnRead *read = NULL;
     KnReadOptions opts = {.schema = rw->w->schema, .with_position = true};
-    KN_TRY(kn_read_open(rw->w->tbl, rw->w->ses, rw->doubtful.items, rw->doubtful.len, &opts, &read,
-                        err));
+    KnScanTasks tasks = {rw->doubtful.items, rw->doubtful.len};
+    KN_TRY(kn_read_open(rw->w->tbl, rw->w->ses, tasks, &opts, &read, err));
     KnCode rc = run_counts(rw, read, err);
     kn_read_close(read);
     return rc;
@@ -165,8 +165,8 @@ static KnCode rewrite_files(Rewrite *rw, KnErr *err)
     bool lineage = rw->w->tbl->md->format_version >= 3;
     KnRead *read = NULL;
     KnReadOptions opts = {.schema = rw->w->schema, .with_lineage = lineage};
-    KN_TRY(kn_read_open(rw->w->tbl, rw->w->ses, rw->rewritten.items, rw->rewritten.len, &opts,
-                        &read, err));
+    KnScanTasks tasks = {rw->rewritten.items, rw->rewritten.len};
+    KN_TRY(kn_read_open(rw->w->tbl, rw->w->ses, tasks, &opts, &read, err));
     KnCode rc = copy_rows(rw, read, lineage, err);
     kn_read_close(read);
     return rc;
@@ -313,12 +313,10 @@ KnCode kn_write_delete(KnTable *tbl, KnSession *ses, const KnExpr *filter,
     return rewrite(&w, filter, NULL, ret, err);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): a delete and an append in one */
-KnCode kn_write_overwrite(KnTable *tbl, KnSession *ses, const KnExpr *filter,
-                          const char *select_sql, const KnWriteOptions *opts, KnWriteResult *ret,
-                          KnErr *err)
+KnCode kn_write_overwrite(KnTable *tbl, KnSession *ses, const KnOverwrite *change,
+                          const KnWriteOptions *opts, KnWriteResult *ret, KnErr *err)
 {
     KnWriter w;
     KN_TRY(kn_writer_init(&w, tbl, ses, opts, err));
-    return rewrite(&w, filter, select_sql, ret, err);
+    return rewrite(&w, change->filter, change->select_sql, ret, err);
 }

@@ -131,9 +131,10 @@ static KnCode open_scan(KnutRows *rows, const KnutScan *scan, KnErr *err)
         KnPlanOptions plan = {.snapshot = snap, .schema = full, .filter = read.filter};
         KN_TRY(kn_plan_scan(tbl, &plan, &rows->plan, err));
     }
-    size_t n = rows->plan ? rows->plan->n_tasks : 0;
-    KN_TRY(
-        kn_read_open(tbl, rows->session, n ? rows->plan->tasks : NULL, n, &read, &rows->read, err));
+    KnScanTasks tasks = {0};
+    if (rows->plan)
+        tasks = (KnScanTasks){rows->plan->tasks, rows->plan->n_tasks};
+    KN_TRY(kn_read_open(tbl, rows->session, tasks, &read, &rows->read, err));
     return kn_session_query(rows->session, kn_read_sql(rows->read), &rows->stream, err);
 }
 

@@ -12,10 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_list(KnFileIO *io, const KnSnapshot *snap)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    const KnMetadata md = {.format_version = 3};
     KnManifestFile *list;
     size_t n;
-    if (kn_manifest_list_read(io, arena, &md, snap, &list, &n, NULL) != KN_OK)
+    if (kn_manifest_list_read(io, arena, snap, &list, &n, NULL) != KN_OK)
         return;
     for (size_t i = 0; i < n; ++i)
         if (!list[i].path)

@@ -102,8 +102,7 @@ static KnCode run_files(KnCall *call, KnErr *err)
     KnManifestFile *manifests = NULL;
     size_t n = 0;
     if (snap)
-        KN_TRY(kn_manifest_list_read(ct.table->io, call->arena, ct.table->md, snap, &manifests, &n,
-                                     err));
+        KN_TRY(kn_manifest_list_read(ct.table->io, call->arena, snap, &manifests, &n, err));
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 10);
     KnCode rc = KN_OK;
     for (size_t i = 0; i < n && rc == KN_OK; i++)

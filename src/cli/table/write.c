@@ -57,7 +57,7 @@ static KnCode write_snapshot(KnCall *call, Verb verb, KnTable *tbl, KnSession *s
     else if (verb == VERB_DELETE)
         KN_TRY(kn_write_delete(tbl, ses, filter, &write, &result, err));
     else
-        KN_TRY(kn_write_overwrite(tbl, ses, filter, sql, &write, &result, err));
+        KN_TRY(kn_write_overwrite(tbl, ses, &(KnOverwrite){filter, sql}, &write, &result, err));
     return kn_args_print_result(call, tbl, names[verb], &result, err);
 }
 

@@ -226,8 +226,8 @@ KnWriteResult lake_delete(Lake *lake, const char *where)
 KnWriteResult lake_overwrite(Lake *lake, const char *where, const char *sql)
 {
     KnWriteResult res;
-    lake_ok(lake, kn_write_overwrite(lake->tbl, lake->ses, lake_expr(lake, where), sql, NULL, &res,
-                                     &lake->err));
+    KnOverwrite change = {.filter = lake_expr(lake, where), .select_sql = sql};
+    lake_ok(lake, kn_write_overwrite(lake->tbl, lake->ses, &change, NULL, &res, &lake->err));
     return res;
 }
 
@@ -326,7 +326,7 @@ static void commit_delta(Delta *d, const LakeRowDelta *delta)
     KnManifestFile *old = NULL;
     size_t n = 0;
     if (parent)
-        lake_ok(lake, kn_manifest_list_read(lake->io, d->arena, md, parent, &old, &n, &lake->err));
+        lake_ok(lake, kn_manifest_list_read(lake->io, d->arena, parent, &old, &n, &lake->err));
     KnManifestFile *all = kn_arena_zalloc(d->arena, (n + MAX_PARTS) * sizeof(*all));
     for (size_t i = 0; i < d->n_manifests + n; i++)
         all[i] = i < d->n_manifests ? d->manifests[i] : old[i - d->n_manifests];
@@ -401,8 +401,8 @@ const char *lake_text_at(Lake *lake, const KnSnapshot *snap, const char *sql)
     lake_ok(lake, kn_plan_scan(lake->tbl, &plan_opts, &plan, &lake->err));
     KnRead *read = NULL;
     KnReadOptions opts = {.schema = kn_metadata_schema(lake->tbl->md)};
-    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, plan->tasks, plan->n_tasks, &opts, &read,
-                               &lake->err));
+    KnScanTasks tasks = {plan->tasks, plan->n_tasks};
+    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, tasks, &opts, &read, &lake->err));
     KN_BUF_AUTO text;
     kn_buf_init(&text, (size_t)64 << 20);
     put_scan(&text, sql, kn_read_sql(read));

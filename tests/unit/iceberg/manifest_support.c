@@ -75,8 +75,8 @@ void test_table_open(const char *name, TestTable *ret)
     assert_non_null(snap);
     load_files(name, snap->manifest_list, ret->io);
     KnErr err = {0};
-    if (kn_manifest_list_read(ret->io, ret->arena, ret->md, snap, &ret->manifests,
-                              &ret->n_manifests, &err) != KN_OK)
+    if (kn_manifest_list_read(ret->io, ret->arena, snap, &ret->manifests, &ret->n_manifests,
+                              &err) != KN_OK)
         fail_msg("%s", err.msg);
 }
 

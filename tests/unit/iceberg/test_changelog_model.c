@@ -104,8 +104,8 @@ static const char *scan_sql(Model *m, KnPlan **plan, KnRead **read)
     KnPlanOptions opts = {.snapshot = kn_metadata_snapshot(lake->tbl->md)};
     lake_ok(lake, kn_plan_scan(lake->tbl, &opts, plan, &lake->err));
     KnReadOptions ropts = {.schema = kn_metadata_schema(lake->tbl->md)};
-    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, (*plan)->tasks, (*plan)->n_tasks, &ropts, read,
-                               &lake->err));
+    KnScanTasks tasks = {(*plan)->tasks, (*plan)->n_tasks};
+    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, tasks, &ropts, read, &lake->err));
     return kn_read_sql(*read);
 }
 
@@ -270,8 +270,8 @@ static bool delete_positions(Model *m)
     KnPlanOptions popts = {.snapshot = head};
     lake_ok(lake, kn_plan_scan(lake->tbl, &popts, &plan, &lake->err));
     KnReadOptions opts = {.schema = kn_metadata_schema(lake->tbl->md), .with_position = true};
-    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, plan->tasks, plan->n_tasks, &opts, &read,
-                               &lake->err));
+    KnScanTasks tasks = {plan->tasks, plan->n_tasks};
+    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, tasks, &opts, &read, &lake->err));
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)16 << 20);
     kn_buf_text(&sql, "CREATE OR REPLACE TEMP TABLE killed AS SELECT CASE _task");

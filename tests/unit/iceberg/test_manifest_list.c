@@ -88,8 +88,7 @@ static void a_v1_snapshot_may_list_its_manifests_itself(void **state)
     KnManifestFile *list;
     size_t n;
     KnErr err = {0};
-    assert_int_equal(kn_manifest_list_read(table.io, table.arena, table.md, &snap, &list, &n, &err),
-                     KN_OK);
+    assert_int_equal(kn_manifest_list_read(table.io, table.arena, &snap, &list, &n, &err), KN_OK);
     assert_int_equal(n, 2);
     assert_string_equal(list[0].path, paths[0]);
     assert_int_equal(list[0].length, table.manifests[2].length);
@@ -113,16 +112,16 @@ static void lists_that_cannot_be_read_are_named(void **state)
     KnManifestFile *list = NULL;
     size_t n = 3;
     KnErr err = {0};
-    assert_int_equal(kn_manifest_list_read(table.io, table.arena, table.md, &snap, &list, &n, &err),
+    assert_int_equal(kn_manifest_list_read(table.io, table.arena, &snap, &list, &n, &err),
                      KN_E_NOTFOUND);
     assert_non_null(strstr(err.msg, "none.avro"));
     snap.key_id = "key";
-    assert_int_equal(kn_manifest_list_read(table.io, table.arena, table.md, &snap, &list, &n, &err),
+    assert_int_equal(kn_manifest_list_read(table.io, table.arena, &snap, &list, &n, &err),
                      KN_E_UNSUPPORTED);
     snap.key_id = NULL;
     assert_int_equal(
         kn_io_write(table.io, kn_str(snap.manifest_list), "Obj", 3, KN_IO_CREATE, NULL), KN_OK);
-    assert_int_equal(kn_manifest_list_read(table.io, table.arena, table.md, &snap, &list, &n, &err),
+    assert_int_equal(kn_manifest_list_read(table.io, table.arena, &snap, &list, &n, &err),
                      KN_E_CORRUPT);
     assert_non_null(strstr(err.msg, "none.avro"));
     assert_null(list);
@@ -169,7 +168,7 @@ static size_t read_back(const TestTable *table, KnManifestFile **ret)
     KnSnapshot snap = {.snapshot_id = 50, .manifest_list = list_path};
     size_t n = 0;
     KnErr err = {0};
-    if (kn_manifest_list_read(table->io, table->arena, table->md, &snap, ret, &n, &err) != KN_OK)
+    if (kn_manifest_list_read(table->io, table->arena, &snap, ret, &n, &err) != KN_OK)
         fail_msg("%s", err.msg);
     return n;
 }

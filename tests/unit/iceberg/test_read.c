@@ -173,7 +173,8 @@ static KnCode read_as(Fixture *fix, const KnReadOptions *given, const char *sql)
     if (!opts.schema)
         opts.schema = kn_metadata_schema(fix->tbl->md);
     KnRead *read = NULL;
-    KN_TRY(kn_read_open(fix->tbl, fix->ses, fix->tasks, fix->n_tasks, &opts, &read, &fix->err));
+    KnScanTasks tasks = {fix->tasks, fix->n_tasks};
+    KN_TRY(kn_read_open(fix->tbl, fix->ses, tasks, &opts, &read, &fix->err));
     const char *at = strstr(sql, "{scan}");
     const char *query = kn_arena_printf(fix->arena, "%.*s%s%s", (int)(at - sql), sql,
                                         kn_read_sql(read), at + strlen("{scan}"));

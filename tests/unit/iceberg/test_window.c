@@ -333,31 +333,30 @@ static void a_cursor_is_led_to_the_head(void **state)
     (void)state;
     Lake lake;
     lake_open(&lake, &plain);
-    const KnSnapshot *const *snaps = NULL;
-    size_t n = 99;
+    KnLineage todo = {.n = 99};
     KnArena *arena = lake.tbl->arena;
-    lake_ok(&lake, kn_window_lineage(lake.tbl, -1, "main", arena, &snaps, &n, &lake.err));
-    assert_int_equal(n, 0);
-    lake_fails(&lake, kn_window_lineage(lake.tbl, 5, "main", arena, &snaps, &n, &lake.err),
-               KN_E_REFUSED, "has no snapshot any more");
+    lake_ok(&lake, kn_window_lineage(lake.tbl, -1, "main", arena, &todo, &lake.err));
+    assert_int_equal(todo.n, 0);
+    lake_fails(&lake, kn_window_lineage(lake.tbl, 5, "main", arena, &todo, &lake.err), KN_E_REFUSED,
+               "has no snapshot any more");
     int64_t ids[4];
     for (int i = 0; i < 4; i++)
         ids[i] = lake_append(&lake, "SELECT %d AS id", i).snapshot_id;
-    lake_ok(&lake, kn_window_lineage(lake.tbl, -1, "main", arena, &snaps, &n, &lake.err));
-    assert_int_equal(n, 1);
-    assert_int_equal(snaps[0]->snapshot_id, ids[3]);
-    lake_ok(&lake, kn_window_lineage(lake.tbl, ids[1], "main", arena, &snaps, &n, &lake.err));
-    assert_int_equal(n, 2);
-    assert_int_equal(snaps[0]->snapshot_id, ids[2]);
-    assert_int_equal(snaps[1]->snapshot_id, ids[3]);
-    lake_ok(&lake, kn_window_lineage(lake.tbl, ids[3], "main", arena, &snaps, &n, &lake.err));
-    assert_int_equal(n, 0);
-    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[3], "dev", arena, &snaps, &n, &lake.err),
+    lake_ok(&lake, kn_window_lineage(lake.tbl, -1, "main", arena, &todo, &lake.err));
+    assert_int_equal(todo.n, 1);
+    assert_int_equal(todo.items[0]->snapshot_id, ids[3]);
+    lake_ok(&lake, kn_window_lineage(lake.tbl, ids[1], "main", arena, &todo, &lake.err));
+    assert_int_equal(todo.n, 2);
+    assert_int_equal(todo.items[0]->snapshot_id, ids[2]);
+    assert_int_equal(todo.items[1]->snapshot_id, ids[3]);
+    lake_ok(&lake, kn_window_lineage(lake.tbl, ids[3], "main", arena, &todo, &lake.err));
+    assert_int_equal(todo.n, 0);
+    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[3], "dev", arena, &todo, &lake.err),
                KN_E_NOTFOUND, "no branch or tag is named dev");
     set_head(&lake, "dev", ids[1]);
-    lake_ok(&lake, kn_window_lineage(lake.tbl, ids[0], "dev", arena, &snaps, &n, &lake.err));
-    assert_int_equal(n, 1);
-    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[3], "dev", arena, &snaps, &n, &lake.err),
+    lake_ok(&lake, kn_window_lineage(lake.tbl, ids[0], "dev", arena, &todo, &lake.err));
+    assert_int_equal(todo.n, 1);
+    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[3], "dev", arena, &todo, &lake.err),
                KN_E_REFUSED, "is no ancestor of dev");
     lake_close(&lake);
 }
@@ -367,23 +366,22 @@ static void rollbacks_and_expiry_are_told_apart(void **state)
     (void)state;
     Lake lake;
     lake_open(&lake, &plain);
-    const KnSnapshot *const *snaps = NULL;
-    size_t n = 0;
+    KnLineage todo = {0};
     KnArena *arena = lake.tbl->arena;
     int64_t ids[4];
     for (int i = 0; i < 4; i++)
         ids[i] = lake_append(&lake, "SELECT %d AS id", i).snapshot_id;
     remove_snapshot(&lake, ids[0]);
-    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[0], "main", arena, &snaps, &n, &lake.err),
+    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[0], "main", arena, &todo, &lake.err),
                KN_E_REFUSED, "has expired: its files are no longer known; run `knut cdc reload`");
     set_head(&lake, "old", ids[3]);
     set_head(&lake, "main", ids[1]);
-    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[3], "main", arena, &snaps, &n, &lake.err),
+    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[3], "main", arena, &todo, &lake.err),
                KN_E_REFUSED, "is no ancestor of main: it was rolled back");
     set_head(&lake, "keep", ids[1]);
     set_head(&lake, "main", ids[3]);
     remove_snapshot(&lake, ids[2]);
-    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[1], "main", arena, &snaps, &n, &lake.err),
+    lake_fails(&lake, kn_window_lineage(lake.tbl, ids[1], "main", arena, &todo, &lake.err),
                KN_E_REFUSED, "which follows snapshot");
     lake_close(&lake);
 }

@@ -28,8 +28,8 @@ static size_t count_manifests(Lake *lake, bool deletes)
     KnManifestFile *files = NULL;
     size_t n = 0;
     size_t found = 0;
-    lake_ok(lake, kn_manifest_list_read(lake->io, lake->tbl->arena, lake->tbl->md, head(lake),
-                                        &files, &n, &lake->err));
+    lake_ok(lake,
+            kn_manifest_list_read(lake->io, lake->tbl->arena, head(lake), &files, &n, &lake->err));
     for (size_t i = 0; i < n; i++)
         found += files[i].deletes == deletes;
     return found;
@@ -546,7 +546,8 @@ static void v3_rows_keep_their_ids(void **state)
     KnPlan *p = plan(&lake);
     KnRead *read = NULL;
     KnReadOptions opts = {.schema = kn_metadata_schema(lake.tbl->md), .with_lineage = true};
-    lake_ok(&lake, kn_read_open(lake.tbl, lake.ses, p->tasks, p->n_tasks, &opts, &read, &lake.err));
+    KnScanTasks tasks = {p->tasks, p->n_tasks};
+    lake_ok(&lake, kn_read_open(lake.tbl, lake.ses, tasks, &opts, &read, &lake.err));
     KN_BUF_AUTO sql;
     KN_BUF_AUTO out;
     kn_buf_init(&sql, 1 << 20);
@@ -693,9 +694,8 @@ static void a_failure_leaves_no_file(void **state)
         KnWriteResult res;
         lake_fails(&lake, append_code(&lake, "SELECT 2 AS id"), KN_E_IO, points[i]);
         lake_ok(&lake, kn_fault_set(spec, NULL, &lake.err));
-        lake_fails(&lake,
-                   kn_write_overwrite(lake.tbl, lake.ses, lake_expr(&lake, "id = 1"),
-                                      "SELECT 3 AS id", NULL, &res, &lake.err),
+        KnOverwrite change = {lake_expr(&lake, "id = 1"), "SELECT 3 AS id"};
+        lake_fails(&lake, kn_write_overwrite(lake.tbl, lake.ses, &change, NULL, &res, &lake.err),
                    KN_E_IO, points[i]);
         lake_ok(&lake, kn_fault_set(NULL, NULL, &lake.err));
         assert_int_equal(files_below(&lake, ""), before);
