@@ -93,9 +93,10 @@ static void start_streaming(KnOut *out)
     }
     for (size_t i = 0; i < out->n_columns; i++)
         put_cell(out, i, out->columns[i].name);
-    for (size_t i = 0; i < out->kept.len; i++) {
-        put_cell(out, i % out->n_columns, out->kept.items[i]);
+    for (size_t i = 0, col = 0; i < out->kept.len; i++) {
+        put_cell(out, col, out->kept.items[i]);
         free(out->kept.items[i]);
+        col = col + 1 < out->n_columns ? col + 1 : 0;
     }
     kn_vec_done(&out->kept);
 }
