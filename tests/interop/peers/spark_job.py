@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run by Spark's Python: makes tables in a Hadoop catalog, and writes down what it reads of them and of others.
+
+usage: spark_job.py PLAN.json  ->  <answers>/spark-NAME.json, <answers>/knut-NAME.json
+Knows nothing of the tests; values are spelled as lib/rows.py spells them.
+"""
+import datetime as dt
+import decimal
+import json
+import math
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+def session(plan):
+    options = {
+        "spark.jars": plan["jar"], "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1", "spark.sql.adaptive.enabled": "false",
+        "spark.sql.session.timeZone": "UTC", "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.c": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.c.type": "hadoop",
+        "spark.sql.catalog.c.warehouse": plan["warehouse"], "spark.sql.catalog.c.cache-enabled": "false",
+        "spark.sql.warehouse.dir": plan["warehouse"], "spark.sql.timestampType": "TIMESTAMP_LTZ"}
+    builder = SparkSession.builder.master("local[2]").appName("interop")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def clock(moment):
+    micros = ((moment.hour * 60 + moment.minute) * 60 + moment.second) * 10**6 + moment.microsecond
+    seconds, fraction = divmod(micros, 10**6)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
+    if seconds % 60 or fraction:
+        text += f":{seconds % 60:02}"
+    if fraction:
+        text += f".{fraction:06}"
+        text = text[:-3] if text.endswith("000") else text
+    return text
+
+
+def spell(value, kind):
+    """kind: Spark's type, for what Python's value does not say."""
+    if value is None:
+        return None
+    name = kind.typeName()
+    if name == "struct":
+        return {field.name: spell(value[i], field.dataType) for i, field in enumerate(kind.fields)}
+    if name == "array":
+        return [spell(item, kind.elementType) for item in value]
+    if name == "map":
+        return [[spell(k, kind.keyType), spell(v, kind.valueType)] for k, v in value.items()]
+    if name in ("timestamp", "timestamp_ntz"):
+        return f"{value.year:04}-{value.month:02}-{value.day:02}T{clock(value)}{'Z' if name == 'timestamp' else ''}"
+    if isinstance(value, dt.date):
+        return f"{value.year:04}-{value.month:02}-{value.day:02}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, (bytes, bytearray)):
+        return "0x" + bytes(value).hex()
+    return value
+
+
+def rows(frame):
+    return [spell(row, frame.schema) for row in frame.collect()]
+
+
+def answer(path, make):
+    """Writes what make returns; what went wrong is an answer too."""
+    began = time.monotonic()
+    try:
+        said = {**make(), "failed": None}
+    except Exception as error:
+        said = {"failed": f"{type(error).__name__}: {str(error)[:2000]}"}
+    print(f"{Path(path).stem}: {time.monotonic() - began:.1f} s", flush=True)
+    Path(path).write_text(json.dumps(said))
+
+
+def make_table(spark, name, statements, has_changelog):
+    table = f"c.s.{name}"
+    for statement in statements:
+        spark.sql(statement.replace("$T", table).replace("$N", f"s.{name}")).collect()
+    now = spark.sql(f"SELECT * FROM {table}")
+    snapshots = [row.asDict() for row in spark.sql(
+        f"SELECT snapshot_id, parent_id, operation FROM {table}.snapshots ORDER BY committed_at").collect()]
+    at = {s["snapshot_id"]: spark.sql(f"SELECT * FROM {table} VERSION AS OF {s['snapshot_id']}") for s in snapshots}
+    return {
+        "snapshots": snapshots, "current": rows(now), "rows": {s: rows(frame) for s, frame in at.items()},
+        "refs": {r.name: r.snapshot_id for r in spark.sql(f"SELECT name, snapshot_id FROM {table}.refs").collect()},
+        "as_today": [s for s, frame in at.items() if frame.schema == now.schema],
+        "changelog": changelog(spark, name) if has_changelog else None}
+
+
+def changelog(spark, name):
+    """Spark's own change log, net, where it can make one."""
+    try:
+        spark.sql(f"CALL c.system.create_changelog_view(table => 's.{name}', changelog_view => 'v_{name}', "
+                  "net_changes => true)").collect()
+        return rows(spark.sql(f"SELECT * FROM v_{name}"))
+    except Exception as error:
+        return str(error).split("\n", maxsplit=1)[0][:300]
+
+
+def read_table(spark, location, snapshots, lineage):
+    """A table of another writer, by its metadata document, now and at each snapshot."""
+    def at(snapshot, *columns):
+        frame = spark.read.format("iceberg")
+        frame = (frame.option("versionAsOf", snapshot) if snapshot else frame).load(location)
+        return frame.selectExpr("*", *columns) if columns else frame
+    said = {"current": rows(at(None)), "rows": {s: rows(at(s)) for s in snapshots}}
+    if lineage:
+        said["lineage"] = {s: rows(at(s, "_row_id", "_last_updated_sequence_number")) for s in snapshots}
+    return said
+
+
+def main():
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    spark = session(plan)
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS c.s")
+    for name, statements in plan["tables"].items():
+        answer(f"{plan['answers']}/spark-{name}.json", lambda: make_table(
+            spark, name, statements, name in plan["changelogs"]))
+    for name, read in plan["reads"].items():
+        answer(f"{plan['answers']}/knut-{name}.json", lambda: read_table(
+            spark, **read))
+    spark.stop()
+
+
+main()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of the Spark tests: statements for those that Spark writes, and those that the program writes."""
+from peers import written as W
+
+DDL = "(id INT, name STRING, val DOUBLE, cat STRING) USING iceberg"
+
+
+def properties(version, **more):
+    words = {"format-version": version, **{k.replace("__", "-").replace("_", "."): v for k, v in more.items()}}
+    return "TBLPROPERTIES (" + ", ".join(f"'{k}'='{v}'" for k, v in words.items()) + ")"
+
+
+def modes(how):
+    return {f"write_{what}_mode": how for what in ("delete", "update", "merge")}
+
+
+COW, MOR = modes("copy-on-write"), modes("merge-on-read")
+
+STORY = [
+    "INSERT INTO $T SELECT /*+ COALESCE(1) */ cast(id AS int), concat('n', id), id * 10.0D, if(id % 2 = 0, 'even', 'odd') "
+    "FROM range(20)",
+    "DELETE FROM $T WHERE id IN (2, 3, 17)",
+    "UPDATE $T SET val = val + 0.5D WHERE id BETWEEN 4 AND 6",
+    "MERGE INTO $T t USING (SELECT * FROM VALUES (5, 'm5', 'u'), (6, 'm6', 'd'), (50, 'm50', 'i') AS s(id, name, op)) s "
+    "ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name "
+    "WHEN NOT MATCHED THEN INSERT (id, name, val, cat) VALUES (s.id, s.name, 0.0D, 'even')",
+    "INSERT INTO $T VALUES (60, NULL, NULL, 'odd'), (4, 'twice', 1.0D, 'even'), (4, 'twice', 1.0D, 'even')",
+    "DELETE FROM $T WHERE name IS NULL",
+    "UPDATE $T SET cat = 'moved' WHERE id = 4"]
+
+SPARK = {
+    "cow_v1": [f"CREATE TABLE $T {DDL} PARTITIONED BY (cat) {properties(1, **COW)}", *STORY],
+    "cow_v2": [f"CREATE TABLE $T {DDL} PARTITIONED BY (bucket(3, id)) {properties(2, **COW)}", *STORY],
+    "cow_v3": [f"CREATE TABLE $T {DDL} {properties(3, **COW)}", *STORY],
+    "mor_v2": [f"CREATE TABLE $T {DDL} PARTITIONED BY (cat) {properties(2, **MOR)}", *STORY],
+    "mor_v3": [f"CREATE TABLE $T {DDL} {properties(3, **MOR)}", *STORY],
+    "compacted_v2": [
+        f"CREATE TABLE $T {DDL} {properties(2, **MOR)}", *STORY[:5],
+        "CALL c.system.rewrite_data_files(table => '$N', options => map('rewrite-all', 'true'))", STORY[6],
+        "CALL c.system.rewrite_manifests('$N')", "INSERT INTO $T VALUES (70, 'n70', 7.0D, 'odd')"],
+    "overwritten": [
+        f"CREATE TABLE $T {DDL} PARTITIONED BY (cat) {properties(2)}", STORY[0], "DELETE FROM $T WHERE cat = 'odd'",
+        "INSERT OVERWRITE $T VALUES (1, 'a', 1.0D, 'odd')", "TRUNCATE TABLE $T", "INSERT INTO $T VALUES (8, 'b', 0.0D, NULL)"],
+    "partitions_change": [
+        f"CREATE TABLE $T (id BIGINT, ts TIMESTAMP, s STRING) USING iceberg {properties(2, **COW)}",
+        *[step for n, change in enumerate([
+            None, "ADD PARTITION FIELD days(ts)", "REPLACE PARTITION FIELD ts_day WITH hours(ts)",
+            "ADD PARTITION FIELD bucket(4, id) AS b", "DROP PARTITION FIELD ts_hour", "ADD PARTITION FIELD truncate(2, s)",
+            "ADD PARTITION FIELD months(ts)"]) for step in (
+                *([f"ALTER TABLE $T {change}"] if change else []),
+                f"INSERT INTO $T SELECT id, timestamp'1969-12-30 23:30:00' + make_interval(0, 0, 0, cast(id AS int), "
+                f"cast(id * 5 AS int)), concat('sé', id) FROM range({4 * n}, {4 * n + 4})",
+                f"DELETE FROM $T WHERE id IN ({4 * n + 1}, {4 * n - 2})")]],
+    "columns_change": [
+        f"""CREATE TABLE $T (a INT, b FLOAT, c DECIMAL(9,2), d STRING, n STRUCT<x: INT, y: STRING>,
+            l ARRAY<STRUCT<p: INT, q: STRING>>, m MAP<STRING, STRUCT<v: FLOAT>>) USING iceberg {properties(2, **COW)}""",
+        "INSERT INTO $T SELECT 1, 1.5F, 1.25BD, 'd1', named_struct('x', 1, 'y', 'y1'), array(named_struct('p', 1, 'q', 'q1')), "
+        "map('k', named_struct('v', 1.5F))",
+        *(f"ALTER TABLE $T {step}" for step in (
+            "ALTER COLUMN a TYPE BIGINT", "ALTER COLUMN b TYPE DOUBLE", "ALTER COLUMN c TYPE DECIMAL(20,2)",
+            "RENAME COLUMN d TO d2", "ADD COLUMN d INT", "ALTER COLUMN n.x TYPE BIGINT", "RENAME COLUMN n.y TO yy",
+            "ADD COLUMN n.z DOUBLE FIRST", "ALTER COLUMN l.element.p TYPE BIGINT", "ADD COLUMN l.element.r STRING",
+            "ALTER COLUMN m.value.v TYPE DOUBLE")),
+        "INSERT INTO $T (a, b, c, d2, d, n, l, m) SELECT 5000000000L, 2.5D, 12345678901234567.25BD, 'd2', 22, "
+        "named_struct('z', 9.5D, 'x', 5000000000L, 'yy', 'y2'), array(named_struct('p', 5L, 'q', 'q2', 'r', 'r2')), "
+        "map('k2', named_struct('v', 2.5D))",
+        *(f"ALTER TABLE $T {step}" for step in ("DROP COLUMN b", "ADD COLUMN b STRING", "ALTER COLUMN d2 FIRST",
+                                                "ALTER COLUMN a AFTER c", "DROP COLUMN n.x")),
+        "INSERT INTO $T (a, b, c, d2, d) SELECT 3L, 'text', 3.25BD, 'd3', 33", "UPDATE $T SET d = 44 WHERE a = 3",
+        "DELETE FROM $T WHERE d2 = 'd1'"],
+    "types": [
+        f"""CREATE TABLE $T (id INT, bo BOOLEAN, l BIGINT, f FLOAT, d DOUBLE, d9 DECIMAL(9,2), d18 DECIMAL(18,4),
+            d38 DECIMAL(38,10), da DATE, ts TIMESTAMP_NTZ, tz TIMESTAMP, s STRING, b BINARY) USING iceberg {properties(2)}""",
+        """INSERT INTO $T VALUES
+            (1, true, 9223372036854775807, float('NaN'), double('Infinity'), 9999999.99, 99999999999999.9999,
+             9999999999999999999999999999.9999999999, date'9999-12-31', timestamp_ntz'9999-12-31 23:59:59.999999',
+             timestamp'9999-12-31 23:59:59.999999', 'zürich 😀', X'FF00'),
+            (2, false, -9223372036854775808, float('-0.0'), double('-Infinity'), -9999999.99, -99999999999999.9999,
+             -9999999999999999999999999999.9999999999, date'0001-01-01', timestamp_ntz'1969-12-31 23:59:59.999999',
+             timestamp'0001-01-03 00:00:00', '', X''),
+            (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)""",
+        "UPDATE $T SET bo = true WHERE id = 3"],
+    "nested": [
+        f"""CREATE TABLE $T (id INT, s STRUCT<a: INT, b: STRUCT<c: STRING, d: ARRAY<INT>>>, l ARRAY<ARRAY<STRUCT<e: INT>>>,
+            m MAP<INT, MAP<STRING, ARRAY<INT>>>) USING iceberg {properties(2, **COW)}""",
+        """INSERT INTO $T SELECT 1, named_struct('a', 1, 'b', named_struct('c', 'x', 'd', array(1, 2, NULL))),
+            array(array(named_struct('e', 1)), array(), NULL), map(1, map('q', array(1), 'r', array()))""",
+        "INSERT INTO $T SELECT 2, NULL, NULL, NULL",
+        "INSERT INTO $T SELECT 3, named_struct('a', NULL, 'b', NULL), array(), map()",
+        "INSERT INTO $T SELECT 4, named_struct('a', 4, 'b', named_struct('c', NULL, 'd', NULL)), "
+        "array(array(NULL, named_struct('e', NULL))), map(2, NULL)",
+        "UPDATE $T SET s.b.c = 'upd' WHERE id = 1", "DELETE FROM $T WHERE s IS NULL"],
+    "packed": [f"CREATE TABLE $T {DDL} " + properties(
+        2, write_metadata_compression__codec="gzip", write_avro_compression__codec="zstd", **COW), *STORY[:3]],
+    "refs": [
+        f"CREATE TABLE $T {DDL} {properties(2)}", "INSERT INTO $T VALUES (1, 'a', 1.0D, 'x')", "ALTER TABLE $T CREATE TAG t1",
+        "INSERT INTO $T VALUES (2, 'b', 2.0D, 'x')", "ALTER TABLE $T CREATE BRANCH dev",
+        "INSERT INTO $T.branch_dev VALUES (3, 'dev', 3.0D, 'x')", "DELETE FROM $T.branch_dev WHERE id = 1",
+        "INSERT INTO $T VALUES (4, 'main', 4.0D, 'x')"],
+    "upgraded": [
+        f"CREATE TABLE $T {DDL} {properties(1)}", STORY[0], "ALTER TABLE $T SET " + properties(2, **MOR), *STORY[1:3],
+        "ALTER TABLE $T SET " + properties(3), *STORY[3:]]}
+
+# Spark's own change log refuses tables with delete files, and leaves out what is not in main's history.
+CHANGELOGS = ["cow_v1", "cow_v2", "cow_v3", "overwritten", "partitions_change", "packed"]
+
+
+# Spark has no time and shows uuid as text.
+TYPES = """id long required, bo boolean, i int, f float, d double, d9 decimal(9,2), d18 decimal(18,4), d38 decimal(38,10),
+    da date, ts timestamp, tz timestamptz, s string, u uuid, b binary"""
+
+
+def knut_tables():
+    """name -> (version, schema, more words of create, steps)."""
+    types = [("append", "--sql", f"SELECT * EXCLUDE (ti) FROM ({query})") for query in (W.EXTREMES, W.spread(0, 40))]
+    types.append(("delete", "--where", "id = 5"))
+    story = [("append", "--sql", W.keyed(0, 40)), ("append", "--sql", W.keyed(40, 60)), ("delete", "--where", "id < 7"),
+             ("overwrite", "--where", "id >= 20 AND id < 30", "--sql", W.keyed(20, 33, "new")),
+             ("append", "--sql", W.keyed(50, 55)), ("delete", "--where", "day = '2024-01-02'")]
+    parts = "bucket(2, id), day(ts), truncate(3, s), bo, bucket(3, b), month(da), truncate(4, i)"
+    tables = {}
+    for version in (2, 3):
+        tables[f"types_v{version}"] = (version, TYPES, (), types)
+        tables[f"parts_v{version}"] = (version, TYPES, ("--partition", parts), types)
+        tables[f"nested_v{version}"] = (version, W.NESTED, (), [("append", "--sql", W.NESTED_ROWS), ("delete", "--where", "id = 2")])
+        tables[f"story_v{version}"] = (version, W.KEYED, ("--identifier", "id"), story)
+        tables[f"story_parts_v{version}"] = (version, W.KEYED, ("--partition", "day", "--sort", "name"), story)
+    tables["fixed"] = (2, "id long, fx fixed[4]", (), [
+        ("append", "--sql", "SELECT 1 AS id, '\\x00\\x01\\xFE\\xFF'::BLOB AS fx UNION ALL SELECT 2, NULL")])
+    return tables
+
+
+def write_all(lake):
+    """Writes them; what Spark is to read of each."""
+    reads = {}
+    for name, (version, schema, more, steps) in knut_tables().items():
+        shared = lake.table(f"ns.{name}")
+        shared.knut("create", "--schema", schema, "--format-version", version, *more).ok()
+        for command, *words in steps:
+            shared.knut(command, *words).ok()
+        ice = shared.ice
+        reads[name] = {"location": ice.metadata_location, "lineage": version == 3,
+                       "snapshots": [s.snapshot_id for s in ice.snapshots()]}
+    return reads
