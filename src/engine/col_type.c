@@ -164,19 +164,36 @@ bool kn_col_type_same_layout(const KnColType *a, const KnColType *b)
     return true;
 }
 
-KnResultTypes *kn_result_types_new(duckdb_result *res)
+static KnResultTypes *result_types_alloc(size_t n, KnColType **ret_types)
 {
     KnArena *arena = kn_arena_new(RESULT_BLOCK);
     KnResultTypes *types = kn_arena_zalloc(arena, sizeof(*types));
     types->arena = arena;
     atomic_init(&types->refs, 1);
-    types->n = duckdb_column_count(res);
-    KnColType *cols = kn_arena_zalloc(arena, (types->n + 1) * sizeof(*cols));
-    types->names = kn_arena_zalloc(arena, (types->n + 1) * sizeof(*types->names));
-    types->types = cols;
+    types->n = n;
+    types->names = kn_arena_zalloc(arena, (n + 1) * sizeof(*types->names));
+    types->types = *ret_types = kn_arena_zalloc(arena, (n + 1) * sizeof(**ret_types));
+    return types;
+}
+
+KnResultTypes *kn_result_types_new(duckdb_result *res)
+{
+    KnColType *cols;
+    KnResultTypes *types = result_types_alloc(duckdb_column_count(res), &cols);
     for (size_t i = 0; i < types->n; i++) {
-        types->names[i] = kn_arena_strdup(arena, duckdb_column_name(res, i));
-        fill_child(arena, duckdb_column_logical_type(res, i), &cols[i]);
+        types->names[i] = kn_arena_strdup(types->arena, duckdb_column_name(res, i));
+        fill_child(types->arena, duckdb_column_logical_type(res, i), &cols[i]);
+    }
+    return types;
+}
+
+KnResultTypes *kn_result_types_of(const duckdb_logical_type *logical, size_t n)
+{
+    KnColType *cols;
+    KnResultTypes *types = result_types_alloc(n, &cols);
+    for (size_t i = 0; i < n; i++) {
+        types->names[i] = "";
+        kn_col_type_fill(types->arena, logical[i], &cols[i]);
     }
     return types;
 }

@@ -46,6 +46,8 @@ typedef struct KnResultTypes {
 
 /** Types of a result, with one reference. */
 KnResultTypes *kn_result_types_new(duckdb_result *res);
+/** The same of logical types (which stay the caller's), columns without names. */
+KnResultTypes *kn_result_types_of(const duckdb_logical_type *logical, size_t n);
 KnResultTypes *kn_result_types_ref(KnResultTypes *types);
 KnResultTypes *kn_result_types_unref(KnResultTypes *types);
 
