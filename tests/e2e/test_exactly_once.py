@@ -148,11 +148,12 @@ def test_kills_while_the_table_goes_on_changing(table, delivery):
     """A commit between a kill and its restart: the window in flight is finished as it was planned,
     then the new one follows."""
     rng, steps = random.Random(SEED), []
+    # Each round has ids of its own: a key comes once.
     table.create(kill.SCHEMA, "--identifier", "id")
     for round_ in range(6):
-        step = rng.choice([("append", kill.rows(round_ * 1000, round_ * 1000 + 1000, "a")),
-                           ("delete", f"n = {round_} AND id < 5000"),
-                           ("overwrite", f"id < {round_ * 300} OR n = 6",
+        step = rng.choice([("append", kill.rows(2000 + round_ * 1000, 3000 + round_ * 1000, "a")),
+                           ("delete", f"n = {round_} AND id < 6000"),
+                           ("overwrite", f"id < {round_ * 300} OR n = 6 AND id < 9000",
                             kill.rows(10000 + round_ * 500, 10500 + round_ * 500, "o"))]) if steps else \
             ("append", kill.rows(0, 3000, "a"))
         kill.commit(table, step)

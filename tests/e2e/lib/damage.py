@@ -56,11 +56,12 @@ def filled(_data):
 # ---- moving a table ----
 
 
-def move(source, target):
+def move(source, target, files=None):
     """A copy of a table's folder in which every path points to the copy. source: the folder that
-    the metadata names. Position delete files hold paths too and are written anew."""
+    the metadata names; files: where it really is. Position delete files hold paths too and are
+    written anew."""
     target = Path(target)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns(".*.crc"))
+    shutil.copytree(files or source, target, ignore=shutil.ignore_patterns(".*.crc"))
     old, new = str(source), str(target)
     def swap(text):
         return text.replace(f"file://{old}", f"file://{new}").replace(f"file:{old}", f"file://{new}").replace(old, new)

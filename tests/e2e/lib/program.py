@@ -35,7 +35,7 @@ class Result:
 
     def __str__(self):
         def tail(text):
-            return text if len(text) < 3000 else "[...]\n" + text[-3000:]
+            return text if len(text) < 1500 else f"{text[:700]}\n[...]\n{text[-700:]}"
         return f"{' '.join(map(str, self.args))}\nexit {self.rc}\n{tail(self.out)}\n{tail(self.err)}"
 
     def ok(self):
