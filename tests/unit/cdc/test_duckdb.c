@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/fault.h"
 #include "base/json.h"
 #include "unit/cdc/ferry.h"
 
@@ -193,6 +194,38 @@ static void rows_there_get_a_new_columns_initial_default(void **state)
     ferry_close(&fy);
 }
 
+static void a_change_that_is_killed_between_its_steps_is_finished(void **state)
+{
+    (void)state;
+    for (int nth = 1; nth <= 12; ++nth) {
+        Ferry fy;
+        char spec[64];
+        ferry_open(&fy,
+                   &(LakeTable){.version = 3, .schema = "a int, b string, c float, gone string"});
+        lake_append(&fy.lake, "SELECT 1::INT AS a, 'b' AS b, 0.5::FLOAT AS c, 'g' AS gone");
+        ferry_round(&fy);
+        set_schema(
+            &fy,
+            FIELD(1, "b", "\"long\"") "," FIELD(2, "a", "\"string\"") "," FIELD(
+                3, "c",
+                "\"double\"") ","
+                              "{\"id\":5,\"name\":\"gone\",\"required\":false,\"type\":\"int\","
+                              "\"initial-default\":42},{\"id\":6,\"name\":\"n\",\"required\":false,"
+                              "\"type\":\"string\",\"initial-default\":\"x\"}");
+        (void)snprintf(spec, sizeof(spec), "sink-alter:%d:fail", nth);
+        assert_int_equal(kn_fault_set(spec, NULL, NULL), KN_OK);
+        KnCode rc = kn_delivery_round(fy.dlv, &fy.err);
+        assert_int_equal(kn_fault_set(NULL, NULL, NULL), KN_OK);
+        assert_int_equal(rc, nth <= 10 ? KN_E_IO : KN_OK);
+        ferry_restart(&fy);
+        ferry_round(&fy);
+        assert_string_equal(columns_of_target(&fy),
+                            "a VARCHAR, b BIGINT, c DOUBLE, gone INTEGER, n VARCHAR");
+        ferry_same_rows(&fy);
+        ferry_close(&fy);
+    }
+}
+
 static void a_table_made_by_hand_is_taken_over_and_keeps_its_extra_columns(void **state)
 {
     (void)state;
@@ -272,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_schema_change_without_rows_arrives_too),
         cmocka_unit_test(nested_fields_follow_by_id_at_any_depth),
         cmocka_unit_test(rows_there_get_a_new_columns_initial_default),
+        cmocka_unit_test(a_change_that_is_killed_between_its_steps_is_finished),
         cmocka_unit_test(a_table_made_by_hand_is_taken_over_and_keeps_its_extra_columns),
         cmocka_unit_test(names_that_need_quotes_work_everywhere),
         cmocka_unit_test(columns_that_differ_in_case_only_are_refused),

@@ -4,9 +4,10 @@
  *
  * _knut_columns says which column of the target holds which field, with the field's whole type
  * (ids of nested fields included), so that a change of the source's schema becomes ALTER TABLE:
- * rename, new type, new column, dropped column, in that order, all in one transaction with the new
- * rows of _knut_columns. A target that somebody else made is taken over when its columns have the
- * right names and types.
+ * renames, new types and columns, dropped columns. DuckDB does not take every series of ALTERs in
+ * one transaction, so each is a transaction of its own with its row of _knut_columns, and a process
+ * that is killed between two leaves a target from which the next one goes on. A target that
+ * somebody else made is taken over when its columns have the right names and types.
  *
  * Renames go through a name of ours first where the wanted name is still taken (a and b swapped).
  */
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/fault.h"
 #include "base/json.h"
 #include "base/vec.h"
 #include "duckdb_internal.h"
@@ -267,6 +269,15 @@ KnCode kn_duck_check_columns(KnDuck *duck, const KnSinkWindow *win, KnErr *err)
 
 /* ---- making and changing ---- */
 
+static const char *insert_record(KnDuck *duck, KnArena *arena, const KnField *field,
+                                 size_t position, const char *type)
+{
+    return kn_arena_printf(
+        arena, "INSERT INTO main._knut_columns VALUES (%s, %zu, %" PRId32 ", %s, %s, %s)",
+        kn_duck_text(arena, duck->target), position, field->id, kn_duck_text(arena, field->name),
+        kn_duck_text(arena, type), kn_duck_text(arena, field_text(arena, field)));
+}
+
 static KnCode record_columns(KnDuck *duck, KnArena *arena, const KnSchema *schema, KnErr *err)
 {
     KN_TRY(kn_duck_exec(duck, NULL, err,
@@ -307,20 +318,52 @@ KnCode kn_duck_create_target(KnDuck *duck, const KnSchema *schema, KnErr *err)
     return record_columns(duck, arena, schema, err);
 }
 
-static KnCode rename_columns(KnDuck *duck, KnArena *arena, const KnSchema *schema,
-                             const ColumnVec *ours, KnErr *err)
+/* One ALTER (sql) and what _knut_columns says afterwards (record), together. */
+static KnCode alter_step(KnDuck *duck, const char *sql, const char *record, KnErr *err)
 {
-    for (int pass = 0; pass < 2; ++pass) {
-        for (size_t i = 0; i < schema->root.n_fields; ++i) {
-            const KnField *field = &schema->root.fields[i];
-            const Column *col = find_id(ours, field->id);
-            if (!col || strcmp(col->name, field->name) == 0)
-                continue;
-            const char *between = kn_arena_printf(arena, "_knut_column_%" PRId32, field->id);
-            KN_TRY(kn_duck_exec(duck, NULL, err, "ALTER TABLE %s RENAME COLUMN %s TO %s",
-                                duck->target, kn_duck_ident(arena, pass ? between : col->name),
-                                kn_duck_ident(arena, pass ? field->name : between)));
-        }
+    KN_FAULT("sink-alter", err);
+    KN_TRY(kn_duck_exec(duck, NULL, err, "BEGIN TRANSACTION"));
+    KnCode rc = kn_session_exec(duck->ses, sql, NULL, err);
+    if (rc == KN_OK)
+        rc = kn_session_exec(duck->ses, record, NULL, err);
+    if (rc == KN_OK)
+        rc = kn_duck_exec(duck, NULL, err, "COMMIT");
+    if (rc != KN_OK)
+        (void)!kn_duck_exec(duck, NULL, NULL, "ROLLBACK");
+    return rc;
+}
+
+static KnCode rename_column(KnDuck *duck, KnArena *arena, Column *col, const char *name, KnErr *err)
+{
+    if (strcmp(col->name, name) == 0)
+        return KN_OK;
+    const char *sql = kn_arena_printf(arena, "ALTER TABLE %s RENAME COLUMN %s TO %s", duck->target,
+                                      kn_duck_ident(arena, col->name), kn_duck_ident(arena, name));
+    const char *record = kn_arena_printf(
+        arena,
+        "UPDATE main._knut_columns SET name = %s WHERE lower(target) = lower(%s) AND field_id = "
+        "%" PRId32,
+        kn_duck_text(arena, name), kn_duck_text(arena, duck->target), col->field_id);
+    KN_TRY(alter_step(duck, sql, record, err));
+    col->name = name;
+    return KN_OK;
+}
+
+/* Every column that changes its name, or goes, takes a name of ours first: what it gives up may be
+ * another one's new name. */
+static KnCode rename_columns(KnDuck *duck, KnArena *arena, const KnSchema *schema, ColumnVec *ours,
+                             KnErr *err)
+{
+    kn_vec_foreach (ours, col) {
+        const KnField *field = find_field(schema, col->field_id);
+        const char *between = kn_arena_printf(arena, "_knut_column_%" PRId32, col->field_id);
+        if (!field || strcmp(field->name, col->name) != 0)
+            KN_TRY(rename_column(duck, arena, col, between, err));
+    }
+    kn_vec_foreach (ours, col) {
+        const KnField *field = find_field(schema, col->field_id);
+        if (field)
+            KN_TRY(rename_column(duck, arena, col, field->name, err));
     }
     return KN_OK;
 }
@@ -346,10 +389,12 @@ static KnCode add_column(KnDuck *duck, KnArena *arena, const KnField *field, KnE
     const char *type, *value, *name = kn_duck_ident(arena, field->name);
     KN_TRY(type_text(arena, field, &type, err));
     KN_TRY(default_sql(arena, field, &value, err));
-    KN_TRY(kn_duck_exec(duck, NULL, err, "ALTER TABLE %s ADD COLUMN %s %s%s%s", duck->target, name,
-                        type, value ? " DEFAULT " : "", value ? value : ""));
+    const char *sql = kn_arena_printf(arena, "ALTER TABLE %s ADD COLUMN %s %s%s%s", duck->target,
+                                      name, type, value ? " DEFAULT " : "", value ? value : "");
+    KN_TRY(alter_step(duck, sql, insert_record(duck, arena, field, 0, type), err));
     if (!value)
         return KN_OK;
+    /* Loads name every column: a default left behind by a kill here is never used. */
     return kn_duck_exec(duck, NULL, err, "ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT",
                         duck->target, name);
 }
@@ -374,8 +419,27 @@ static KnCode retype_column(KnDuck *duck, KnArena *arena, const KnField *field, 
     KN_TRY(type_text(arena, field, &type, err));
     if (!value)
         KN_TRY(require_empty(duck, field, err));
-    return kn_duck_exec(duck, NULL, err, "ALTER TABLE %s ALTER COLUMN %s SET DATA TYPE %s USING %s",
+    const char *sql =
+        kn_arena_printf(arena, "ALTER TABLE %s ALTER COLUMN %s SET DATA TYPE %s USING %s",
                         duck->target, name, type, value ? value : "NULL");
+    const char *record = kn_arena_printf(
+        arena,
+        "UPDATE main._knut_columns SET type = %s, field = %s WHERE lower(target) = lower(%s) AND "
+        "field_id = %" PRId32,
+        kn_duck_text(arena, type), kn_duck_text(arena, field_text(arena, field)),
+        kn_duck_text(arena, duck->target), field->id);
+    return alter_step(duck, sql, record, err);
+}
+
+static KnCode drop_column(KnDuck *duck, KnArena *arena, const Column *col, KnErr *err)
+{
+    const char *sql = kn_arena_printf(arena, "ALTER TABLE %s DROP COLUMN %s", duck->target,
+                                      kn_duck_ident(arena, col->name));
+    const char *record = kn_arena_printf(
+        arena,
+        "DELETE FROM main._knut_columns WHERE lower(target) = lower(%s) AND field_id = %" PRId32,
+        kn_duck_text(arena, duck->target), col->field_id);
+    return alter_step(duck, sql, record, err);
 }
 
 static bool is_current(const KnSchema *schema, const ColumnVec *ours)
@@ -391,17 +455,9 @@ static bool is_current(const KnSchema *schema, const ColumnVec *ours)
     return true;
 }
 
-static KnCode alter(KnDuck *duck, KnArena *arena, const KnSchema *schema, const ColumnVec *ours,
+static KnCode alter(KnDuck *duck, KnArena *arena, const KnSchema *schema, ColumnVec *ours,
                     KnErr *err)
 {
-    /* Columns that go lose their names first: one that comes may want them. */
-    kn_vec_foreach (ours, col) {
-        if (find_field(schema, col->field_id))
-            continue;
-        KN_TRY(kn_duck_exec(duck, NULL, err,
-                            "ALTER TABLE %s RENAME COLUMN %s TO \"_knut_gone_%" PRId32 "\"",
-                            duck->target, kn_duck_ident(arena, col->name), col->field_id));
-    }
     KN_TRY(rename_columns(duck, arena, schema, ours, err));
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const KnField *field = &schema->root.fields[i];
@@ -413,24 +469,29 @@ static KnCode alter(KnDuck *duck, KnArena *arena, const KnSchema *schema, const 
     }
     kn_vec_foreach (ours, col) {
         if (!find_field(schema, col->field_id))
-            KN_TRY(kn_duck_exec(duck, NULL, err,
-                                "ALTER TABLE %s DROP COLUMN \"_knut_gone_%" PRId32 "\"",
-                                duck->target, col->field_id));
+            KN_TRY(drop_column(duck, arena, col, err));
     }
-    return record_columns(duck, arena, schema, err);
+    return KN_OK;
 }
 
-static KnCode evolve(KnDuck *duck, KnArena *arena, const KnSchema *schema, const ColumnVec *ours,
-                     KnErr *err)
+/* The records as they are for a target that is as the schema says. */
+static KnCode record_all(KnDuck *duck, KnArena *arena, const KnSchema *schema, KnErr *err)
 {
     KN_TRY(kn_duck_exec(duck, NULL, err, "BEGIN TRANSACTION"));
-    KnCode rc = ours->len ? alter(duck, arena, schema, ours, err)
-                          : record_columns(duck, arena, schema, err);
+    KnCode rc = record_columns(duck, arena, schema, err);
     if (rc == KN_OK)
         rc = kn_duck_exec(duck, NULL, err, "COMMIT");
     if (rc != KN_OK)
         (void)!kn_duck_exec(duck, NULL, NULL, "ROLLBACK");
     return rc;
+}
+
+static KnCode evolve(KnDuck *duck, KnArena *arena, const KnSchema *schema, ColumnVec *ours,
+                     KnErr *err)
+{
+    if (ours->len)
+        KN_TRY(alter(duck, arena, schema, ours, err));
+    return record_all(duck, arena, schema, err);
 }
 
 KnCode kn_duck_evolve(KnDuck *duck, const KnSchema *schema, KnErr *err)

@@ -62,34 +62,6 @@ static KnCode begin(KnSink *base, const KnSinkWindow *win, KnErr *err)
     return KN_OK;
 }
 
-/* The column kind that holds an Iceberg type. */
-static KnColKind expected_kind(KnTypeKind kind)
-{
-    static const KnColKind KINDS[] = {
-        [KN_TYPE_BOOLEAN] = KN_COL_BOOL,
-        [KN_TYPE_INT] = KN_COL_INT32,
-        [KN_TYPE_LONG] = KN_COL_INT64,
-        [KN_TYPE_FLOAT] = KN_COL_FLOAT,
-        [KN_TYPE_DOUBLE] = KN_COL_DOUBLE,
-        [KN_TYPE_DECIMAL] = KN_COL_DECIMAL,
-        [KN_TYPE_DATE] = KN_COL_DATE,
-        [KN_TYPE_TIME] = KN_COL_TIME,
-        [KN_TYPE_TIMESTAMP] = KN_COL_TIMESTAMP,
-        [KN_TYPE_TIMESTAMPTZ] = KN_COL_TIMESTAMPTZ,
-        [KN_TYPE_TIMESTAMP_NS] = KN_COL_TIMESTAMP_NS,
-        [KN_TYPE_TIMESTAMPTZ_NS] = KN_COL_TIMESTAMP_NS,
-        [KN_TYPE_STRING] = KN_COL_VARCHAR,
-        [KN_TYPE_UUID] = KN_COL_UUID,
-        [KN_TYPE_FIXED] = KN_COL_BLOB,
-        [KN_TYPE_BINARY] = KN_COL_BLOB,
-        [KN_TYPE_STRUCT] = KN_COL_STRUCT,
-        [KN_TYPE_LIST] = KN_COL_LIST,
-        [KN_TYPE_MAP] = KN_COL_MAP,
-        [KN_TYPE_UNKNOWN] = KN_COL_INT32,
-    };
-    return (size_t)kind < sizeof(KINDS) / sizeof(KINDS[0]) ? KINDS[kind] : KN_COL_OTHER;
-}
-
 static KnCode check_types(const Null *sink, const KnSinkChunk *chunk, const KnBatch *batch,
                           bool positions, KnErr *err)
 {
@@ -99,7 +71,7 @@ static KnCode check_types(const Null *sink, const KnSinkChunk *chunk, const KnBa
                           chunk->number, kn_batch_n_columns(batch), expected);
     for (size_t i = 0; i < sink->n_columns; ++i) {
         KnVector vec = kn_batch_vector(batch, i);
-        if (vec.type->kind != expected_kind(sink->kinds[i]))
+        if (vec.type->kind != kn_type_column_kind(sink->kinds[i]))
             return kn_err_set(err, KN_E_CORRUPT, "chunk %" PRId64 ": column %zu has another type",
                               chunk->number, i);
     }
