@@ -149,6 +149,7 @@ KnVector kn_vector_child(const KnVector *vec, size_t child)
 KnStr kn_vector_str(const KnVector *vec, size_t row)
 {
     assert(vec->type->kind == KN_COL_VARCHAR || vec->type->kind == KN_COL_BLOB);
+    assert(vec->data); /* only a struct's rows are nowhere but in its fields */
     const duckdb_string_t *s = (const duckdb_string_t *)vec->data + row;
     uint32_t len = s->value.inlined.length;
     const char *ptr =
@@ -238,6 +239,7 @@ static uint64_t vector_bytes(const KnVector *vec, size_t first, size_t rows)
     case KN_COL_MAP: {
         KnVector child = kn_vector_child(vec, 0);
         const KnListEntry *entries = vec->data;
+        assert(entries);
         for (size_t i = first; i < first + rows; i++) {
             if (!kn_vector_is_null(vec, i))
                 total += vector_bytes(&child, entries[i].offset, entries[i].length);

@@ -52,6 +52,11 @@ KN_NODISCARD KnCode kn_session_exec(KnSession *ses, const char *sql, int64_t *re
                                     KnErr *err);
 /** One statement whose rows are streamed. The stream borrows the session. */
 KN_NODISCARD KnCode kn_session_query(KnSession *ses, const char *sql, KnStream **ret, KnErr *err);
+/** Called for each batch of a query, which it borrows; a failure ends the query. */
+typedef KnCode (*KnBatchFn)(void *arg, KnBatch *batch, KnErr *err);
+/** One statement to its end, its rows given to fn. */
+KN_NODISCARD KnCode kn_session_visit(KnSession *ses, const char *sql, KnBatchFn fn, void *arg,
+                                     KnErr *err);
 /** First row, first column; NULL or no row is KN_E_NOTFOUND. */
 KN_NODISCARD KnCode kn_session_query_i64(KnSession *ses, const char *sql, int64_t *ret, KnErr *err);
 /** Same as text, in buf (reset first). Works for every type that casts to VARCHAR. */

@@ -85,7 +85,7 @@ static KnCode run_extracted(KnSession *ses, duckdb_extracted_statements stmts, i
                             const KnScanFiles *files, int64_t *ret_changed, KnErr *err)
 {
     duckdb_prepared_statement stmt = NULL;
-    duckdb_result res;
+    duckdb_result res = {0};
     KnCode code;
     if (duckdb_prepare_extracted_statement(ses->con, stmts, index, &stmt) != DuckDBSuccess)
         code = kn_engine_error_in(err, duckdb_prepare_error(stmt), files);
@@ -121,7 +121,7 @@ KnCode kn_session_query(KnSession *ses, const char *sql, KnStream **ret, KnErr *
 {
     kn_stream_detach(ses);
     duckdb_prepared_statement stmt = NULL;
-    duckdb_result res;
+    duckdb_result res = {0};
     KnScanFiles files;
     kn_scan_files_find(sql, &files);
     KnCode code;
@@ -134,6 +134,22 @@ KnCode kn_session_query(KnSession *ses, const char *sql, KnStream **ret, KnErr *
     KN_TRY(code);
     *ret = kn_stream_new(ses, res, &files);
     return KN_OK;
+}
+
+KnCode kn_session_visit(KnSession *ses, const char *sql, KnBatchFn fn, void *arg, KnErr *err)
+{
+    KnStream *stream = NULL;
+    KN_TRY(kn_session_query(ses, sql, &stream, err));
+    KnCode rc = KN_OK;
+    while (rc == KN_OK) {
+        KN_BATCH_AUTO batch = NULL;
+        rc = kn_stream_next(stream, &batch, err);
+        if (rc != KN_OK || !batch)
+            break;
+        rc = fn(arg, batch, err);
+    }
+    kn_stream_close(stream);
+    return rc;
 }
 
 /* The batch with the first row, or KN_E_NOTFOUND when there is none or its first value is NULL. */

@@ -71,6 +71,36 @@ static void a_stream_closed_early_leaves_the_session_usable(void **state)
     assert_null(kn_stream_close(NULL));
 }
 
+typedef struct Sum {
+    int64_t rows, total, stop_at;
+} Sum;
+
+static KnCode add_up(void *arg, KnBatch *batch, KnErr *err)
+{
+    Sum *sum = arg;
+    KnVector vec = kn_batch_vector(batch, 0);
+    for (size_t i = 0; i < kn_batch_rows(batch); i++)
+        sum->total += ((const int64_t *)vec.data)[i];
+    sum->rows += (int64_t)kn_batch_rows(batch);
+    return sum->rows < sum->stop_at ? KN_OK : kn_err_set(err, KN_E_REFUSED, "enough");
+}
+
+static void a_visit_gives_every_batch_until_the_visitor_fails(void **state)
+{
+    Bench *b = *state;
+    const char *sql = "SELECT i FROM range(100000) t(i)";
+    Sum sum = {.stop_at = INT64_MAX};
+    assert_ok(b, kn_session_visit(b->ses, sql, add_up, &sum, &b->err));
+    assert_int_equal(sum.rows, 100000);
+    assert_int_equal(sum.total, 4999950000);
+    sum = (Sum){.stop_at = 5000};
+    assert_code(b, kn_session_visit(b->ses, sql, add_up, &sum, &b->err), KN_E_REFUSED);
+    assert_string_equal(b->err.msg, "enough");
+    assert_in_range(sum.rows, 5000, 5000 + 2048);
+    assert_code(b, kn_session_visit(b->ses, "SELECT", add_up, &sum, &b->err), KN_E_INVAL);
+    assert_string_equal(bench_text(b, "SELECT 41 + 1"), "42");
+}
+
 static void a_second_query_closes_the_first_stream(void **state)
 {
     Bench *b = *state;
@@ -331,6 +361,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CASE(a_stream_gives_every_row_in_order_then_stays_ended),
         CASE(a_stream_closed_early_leaves_the_session_usable),
+        CASE(a_visit_gives_every_batch_until_the_visitor_fails),
         CASE(a_second_query_closes_the_first_stream),
         CASE(exec_runs_every_statement_and_counts_the_last),
         CASE(single_values_come_as_number_or_text),
