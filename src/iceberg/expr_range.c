@@ -152,6 +152,26 @@ KnRange kn_range_of_summary(const KnFieldSummary *summary, const KnType *type)
     return range;
 }
 
+/* ---- lists ---- */
+
+typedef bool (*Compare)(const KnRange *r, KnExprOp op, const KnValue *lit);
+
+static bool in(Compare compare, const KnRange *r, const KnValue *lits, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (compare(r, KN_EXPR_EQ, &lits[i]))
+            return true;
+    return false;
+}
+
+static bool not_in(Compare compare, const KnRange *r, const KnValue *lits, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!compare(r, KN_EXPR_NE, &lits[i]))
+            return false;
+    return true;
+}
+
 /* ---- may match ---- */
 
 /* Known to be below (above) every value that is neither NULL nor NaN. */
@@ -244,22 +264,6 @@ static bool all_start_with(const KnRange *r, KnStr prefix)
            starts_with(r->has_upper, &r->upper, prefix);
 }
 
-static bool may_in(const KnRange *r, const KnValue *lits, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (may_compare(r, KN_EXPR_EQ, &lits[i]))
-            return true;
-    return false;
-}
-
-static bool may_not_in(const KnRange *r, const KnValue *lits, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!may_compare(r, KN_EXPR_NE, &lits[i]))
-            return false;
-    return true;
-}
-
 bool kn_range_may_match(const KnRange *range, KnExprOp op, const KnValue *lits, size_t n)
 {
     if (op == KN_EXPR_IS_NULL)
@@ -272,9 +276,9 @@ bool kn_range_may_match(const KnRange *range, KnExprOp op, const KnValue *lits, 
     case KN_EXPR_NOT_NAN:
         return !range->all_nan;
     case KN_EXPR_IN:
-        return may_in(range, lits, n);
+        return in(may_compare, range, lits, n);
     case KN_EXPR_NOT_IN:
-        return may_not_in(range, lits, n);
+        return not_in(may_compare, range, lits, n);
     case KN_EXPR_STARTS_WITH:
         return may_start_with(range, lits->bytes);
     case KN_EXPR_NOT_STARTS_WITH:
@@ -329,22 +333,6 @@ static bool must_compare(const KnRange *r, KnExprOp op, const KnValue *lit)
     }
 }
 
-static bool must_in(const KnRange *r, const KnValue *lits, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (must_compare(r, KN_EXPR_EQ, &lits[i]))
-            return true;
-    return false;
-}
-
-static bool must_not_in(const KnRange *r, const KnValue *lits, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!must_compare(r, KN_EXPR_NE, &lits[i]))
-            return false;
-    return true;
-}
-
 bool kn_range_must_match(const KnRange *range, KnExprOp op, const KnValue *lits, size_t n)
 {
     if (op == KN_EXPR_IS_NULL)
@@ -359,9 +347,9 @@ bool kn_range_must_match(const KnRange *range, KnExprOp op, const KnValue *lits,
     case KN_EXPR_NOT_NAN:
         return !range->may_nan;
     case KN_EXPR_IN:
-        return must_in(range, lits, n);
+        return in(must_compare, range, lits, n);
     case KN_EXPR_NOT_IN:
-        return must_not_in(range, lits, n);
+        return not_in(must_compare, range, lits, n);
     case KN_EXPR_STARTS_WITH:
         return all_start_with(range, lits->bytes);
     case KN_EXPR_NOT_STARTS_WITH:

@@ -50,7 +50,7 @@ KN_NODISCARD KnCode kn_scan_open(const KnPlan *plan, KnSession *ses, const KnRea
 KN_NODISCARD KnCode kn_scan_next(KnScan *scan, KnBatch **ret, KnErr *err); /* NULL batch = end */
 KnScan *kn_scan_close(KnScan *scan);
 
-/** One JSON object for a row, values spelled as documented in docs/reference.md ("Values in JSON"):
+/** One JSON object for a row, values spelled as documented in docs/output.md ("Values in JSON"):
  * 64-bit integers as numbers, decimals as text, NaN and infinities as text, ISO 8601 without
  * needless zeros (Z for UTC), 0x hex, uuid text, structs as objects, maps as lists of pairs. extra:
  * further members after the columns, or NULL. */

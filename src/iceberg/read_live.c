@@ -34,16 +34,22 @@ KnCode kn_read_mark(KnRead *read, KnReadFile *file, uint64_t first, uint64_t cou
     return KN_OK;
 }
 
-static KnCode mark_batch(KnRead *read, KnReadFile *const *files, size_t n, const KnBatch *batch,
-                         KnErr *err)
+typedef struct Marking {
+    KnRead *read;
+    KnReadFile *const *files;
+    size_t n;
+} Marking;
+
+static KnCode mark_batch(void *arg, KnBatch *batch, KnErr *err)
 {
+    const Marking *to = arg;
     KnVector file = kn_batch_vector(batch, 0);
     KnVector row = kn_batch_vector(batch, 1);
     for (size_t i = 0; i < kn_batch_rows(batch); i++) {
         int64_t f = ((const int64_t *)file.data)[i];
         int64_t p = ((const int64_t *)row.data)[i];
-        if (!kn_vector_is_null(&row, i) && f >= 0 && (uint64_t)f < n && p >= 0)
-            KN_TRY(kn_read_mark(read, files[f], (uint64_t)p, 1, err));
+        if (!kn_vector_is_null(&row, i) && f >= 0 && (uint64_t)f < to->n && p >= 0)
+            KN_TRY(kn_read_mark(to->read, to->files[f], (uint64_t)p, 1, err));
     }
     return KN_OK;
 }
@@ -51,20 +57,8 @@ static KnCode mark_batch(KnRead *read, KnReadFile *const *files, size_t n, const
 KnCode kn_read_mark_query(KnRead *read, KnReadFile *const *files, size_t n, const char *sql,
                           KnErr *err)
 {
-    KnStream *stream = NULL;
-    KN_TRY(kn_session_query(read->ses, sql, &stream, err));
-    KnCode rc;
-    for (;;) {
-        KN_BATCH_AUTO batch = NULL;
-        rc = kn_stream_next(stream, &batch, err);
-        if (rc != KN_OK || !batch)
-            break;
-        rc = mark_batch(read, files, n, batch, err);
-        if (rc != KN_OK)
-            break;
-    }
-    kn_stream_close(stream);
-    return rc;
+    Marking to = {.read = read, .files = files, .n = n};
+    return kn_session_visit(read->ses, sql, mark_batch, &to, err);
 }
 
 /* ---- the function ---- */

@@ -229,28 +229,7 @@ static KnCode write_map(Writer *w, const KnType *type, const KnVector *vec, size
 /* What a batch column of a type must be: reading it as anything else would be reading astray. */
 static bool fits(const KnType *type, const KnColType *col)
 {
-    static const KnColKind kinds[] = {
-        [KN_TYPE_BOOLEAN] = KN_COL_BOOL,
-        [KN_TYPE_INT] = KN_COL_INT32,
-        [KN_TYPE_LONG] = KN_COL_INT64,
-        [KN_TYPE_FLOAT] = KN_COL_FLOAT,
-        [KN_TYPE_DOUBLE] = KN_COL_DOUBLE,
-        [KN_TYPE_DECIMAL] = KN_COL_DECIMAL,
-        [KN_TYPE_DATE] = KN_COL_DATE,
-        [KN_TYPE_TIME] = KN_COL_TIME,
-        [KN_TYPE_TIMESTAMP] = KN_COL_TIMESTAMP,
-        [KN_TYPE_TIMESTAMPTZ] = KN_COL_TIMESTAMPTZ,
-        [KN_TYPE_TIMESTAMP_NS] = KN_COL_TIMESTAMP_NS,
-        [KN_TYPE_TIMESTAMPTZ_NS] = KN_COL_TIMESTAMP_NS,
-        [KN_TYPE_STRING] = KN_COL_VARCHAR,
-        [KN_TYPE_UUID] = KN_COL_UUID,
-        [KN_TYPE_FIXED] = KN_COL_BLOB,
-        [KN_TYPE_BINARY] = KN_COL_BLOB,
-        [KN_TYPE_STRUCT] = KN_COL_STRUCT,
-        [KN_TYPE_LIST] = KN_COL_LIST,
-        [KN_TYPE_MAP] = KN_COL_MAP,
-    };
-    return (size_t)type->kind < sizeof(kinds) / sizeof(*kinds) && kinds[type->kind] == col->kind &&
+    return kn_type_column_kind(type->kind) == col->kind &&
            (type->kind != KN_TYPE_STRUCT || type->n_fields == col->n_children) &&
            (type->kind != KN_TYPE_DECIMAL || type->scale == col->scale);
 }

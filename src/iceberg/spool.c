@@ -82,8 +82,10 @@ static KnCode keep_changes(KnSpool *spool, const KnSpoolOptions *opts, const cha
     return kn_session_exec(spool->ses, sql.data, NULL, err);
 }
 
-static void take_counts(KnSpool *spool, const KnBatch *batch)
+static KnCode take_counts(void *arg, KnBatch *batch, KnErr *err)
 {
+    (void)err;
+    const KnSpool *spool = arg;
     KnVector op = kn_batch_vector(batch, 0);
     KnVector bucket = kn_batch_vector(batch, 1);
     KnVector count = kn_batch_vector(batch, 2);
@@ -92,6 +94,7 @@ static void take_counts(KnSpool *spool, const KnBatch *batch)
                     (size_t)((const int64_t *)bucket.data)[row];
         spool->counts[at] = ((const int64_t *)count.data)[row];
     }
+    return KN_OK;
 }
 
 static KnCode count_rows(KnSpool *spool, KnErr *err)
@@ -103,18 +106,7 @@ static KnCode count_rows(KnSpool *spool, KnErr *err)
     kn_buf_init(&sql, 4096);
     kn_buf_printf(&sql, "SELECT CAST(op AS BIGINT), b, count(*) FROM %s GROUP BY ALL",
                   spool->table);
-    KnStream *stream = NULL;
-    KN_TRY(kn_session_query(spool->ses, sql.data, &stream, err));
-    KnCode rc = KN_OK;
-    for (;;) {
-        KN_BATCH_AUTO batch = NULL;
-        rc = kn_stream_next(stream, &batch, err);
-        if (rc != KN_OK || !batch)
-            break;
-        take_counts(spool, batch);
-    }
-    kn_stream_close(stream);
-    return rc;
+    return kn_session_visit(spool->ses, sql.data, take_counts, spool, err);
 }
 
 static KnCode fill(KnSpool *spool, const KnWindow *win, const KnSpoolOptions *opts, KnErr *err)

@@ -356,3 +356,33 @@ KnCode kn_type_sql(KnBuf *buf, const KnType *type, KnErr *err)
     kn_buf_text(buf, kinds[type->kind].sql);
     return KN_OK;
 }
+
+KnColKind kn_type_column_kind(KnTypeKind kind)
+{
+    static const KnColKind columns[KIND_MAX] = {
+        [KN_TYPE_BOOLEAN] = KN_COL_BOOL,
+        [KN_TYPE_INT] = KN_COL_INT32,
+        [KN_TYPE_LONG] = KN_COL_INT64,
+        [KN_TYPE_FLOAT] = KN_COL_FLOAT,
+        [KN_TYPE_DOUBLE] = KN_COL_DOUBLE,
+        [KN_TYPE_DECIMAL] = KN_COL_DECIMAL,
+        [KN_TYPE_DATE] = KN_COL_DATE,
+        [KN_TYPE_TIME] = KN_COL_TIME,
+        [KN_TYPE_TIMESTAMP] = KN_COL_TIMESTAMP,
+        [KN_TYPE_TIMESTAMPTZ] = KN_COL_TIMESTAMPTZ,
+        [KN_TYPE_TIMESTAMP_NS] = KN_COL_TIMESTAMP_NS,
+        [KN_TYPE_TIMESTAMPTZ_NS] = KN_COL_TIMESTAMP_NS,
+        [KN_TYPE_STRING] = KN_COL_VARCHAR,
+        [KN_TYPE_UUID] = KN_COL_UUID,
+        [KN_TYPE_FIXED] = KN_COL_BLOB,
+        [KN_TYPE_BINARY] = KN_COL_BLOB,
+        [KN_TYPE_STRUCT] = KN_COL_STRUCT,
+        [KN_TYPE_LIST] = KN_COL_LIST,
+        [KN_TYPE_MAP] = KN_COL_MAP,
+        [KN_TYPE_UNKNOWN] = KN_COL_INT32,
+        [KN_TYPE_VARIANT] = KN_COL_OTHER,
+        [KN_TYPE_GEOMETRY] = KN_COL_OTHER,
+        [KN_TYPE_GEOGRAPHY] = KN_COL_OTHER,
+    };
+    return columns[kind];
+}

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "engine/batch.h"
 
 typedef enum KnTypeKind {
     KN_TYPE_BOOLEAN,
@@ -81,6 +82,8 @@ bool kn_type_is_nested(const KnType *type);
  * and binary -> BLOB, timestamptz -> TIMESTAMP WITH TIME ZONE, both ns types -> TIMESTAMP_NS,
  * unknown -> INTEGER (always NULL). KN_E_UNSUPPORTED names variant, geometry, geography. */
 KN_NODISCARD KnCode kn_type_sql(KnBuf *buf, const KnType *type, KnErr *err);
+/** The kind of a column of that type; KN_COL_OTHER where there is none. */
+KnColKind kn_type_column_kind(KnTypeKind kind);
 
 /** A schema object or a bare struct type (schema_id 0). Checks unique ids and names and identifier
  * fields; unknown type names are KN_E_UNSUPPORTED by name. */

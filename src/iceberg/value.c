@@ -233,26 +233,6 @@ int kn_value_compare(const KnValue *a, const KnValue *b)
 
 /* ---- from the engine ---- */
 
-/* The column kind that kn_type_sql() of each type makes. */
-static const KnColKind column_kinds[] = {
-    [KN_TYPE_BOOLEAN] = KN_COL_BOOL,
-    [KN_TYPE_INT] = KN_COL_INT32,
-    [KN_TYPE_LONG] = KN_COL_INT64,
-    [KN_TYPE_FLOAT] = KN_COL_FLOAT,
-    [KN_TYPE_DOUBLE] = KN_COL_DOUBLE,
-    [KN_TYPE_DECIMAL] = KN_COL_DECIMAL,
-    [KN_TYPE_DATE] = KN_COL_DATE,
-    [KN_TYPE_TIME] = KN_COL_TIME,
-    [KN_TYPE_TIMESTAMP] = KN_COL_TIMESTAMP,
-    [KN_TYPE_TIMESTAMPTZ] = KN_COL_TIMESTAMPTZ,
-    [KN_TYPE_TIMESTAMP_NS] = KN_COL_TIMESTAMP_NS,
-    [KN_TYPE_TIMESTAMPTZ_NS] = KN_COL_TIMESTAMP_NS,
-    [KN_TYPE_STRING] = KN_COL_VARCHAR,
-    [KN_TYPE_UUID] = KN_COL_UUID,
-    [KN_TYPE_FIXED] = KN_COL_BLOB,
-    [KN_TYPE_BINARY] = KN_COL_BLOB,
-};
-
 static KnStr uuid_from_vector(KnArena *arena, const KnVector *vec, size_t row)
 {
     uint8_t *bytes = kn_arena_alloc(arena, 16);
@@ -305,8 +285,8 @@ KnCode kn_value_from_vector(KnArena *arena, const KnType *type, const KnVector *
         *ret = value;
         return KN_OK;
     }
-    if ((size_t)type->kind >= sizeof(column_kinds) / sizeof(column_kinds[0]) ||
-        column_kinds[type->kind] != vec->type->kind ||
+    if (kn_type_is_nested(type) || type->kind == KN_TYPE_UNKNOWN ||
+        kn_type_column_kind(type->kind) != vec->type->kind ||
         (type->kind == KN_TYPE_DECIMAL && vec->type->scale != type->scale))
         return kn_err_set(err, KN_E_INVAL, "a column of another type cannot give values of type %s",
                           kn_type_text(type, text));

@@ -330,37 +330,12 @@ static KnCode convert_map(const Convert *cv, KnBuf *out, const KnType *to, const
     return KN_OK;
 }
 
-/* The engine's kind of a primitive type that needs no conversion; KN_COL_OTHER = always one. */
-static KnColKind natural_kind(KnTypeKind kind)
-{
-    static const KnColKind kinds[] = {
-        [KN_TYPE_BOOLEAN] = KN_COL_BOOL,
-        [KN_TYPE_INT] = KN_COL_INT32,
-        [KN_TYPE_LONG] = KN_COL_INT64,
-        [KN_TYPE_FLOAT] = KN_COL_FLOAT,
-        [KN_TYPE_DOUBLE] = KN_COL_DOUBLE,
-        [KN_TYPE_DECIMAL] = KN_COL_DECIMAL,
-        [KN_TYPE_DATE] = KN_COL_DATE,
-        [KN_TYPE_TIME] = KN_COL_TIME,
-        [KN_TYPE_TIMESTAMP] = KN_COL_TIMESTAMP,
-        [KN_TYPE_TIMESTAMPTZ] = KN_COL_TIMESTAMPTZ,
-        [KN_TYPE_TIMESTAMP_NS] = KN_COL_TIMESTAMP_NS,
-        [KN_TYPE_TIMESTAMPTZ_NS] = KN_COL_TIMESTAMP_NS,
-        [KN_TYPE_STRING] = KN_COL_VARCHAR,
-        [KN_TYPE_UUID] = KN_COL_UUID,
-        [KN_TYPE_BINARY] = KN_COL_BLOB,
-        [KN_TYPE_STRUCT] = KN_COL_STRUCT,
-        [KN_TYPE_LIST] = KN_COL_LIST,
-        [KN_TYPE_MAP] = KN_COL_MAP,
-    };
-    bool known = kind < sizeof(kinds) / sizeof(kinds[0]) && kind != KN_TYPE_FIXED;
-    return known ? kinds[kind] : KN_COL_OTHER;
-}
-
-/* Every value of `from` is one of `to` as it stands, checks of required values included. */
+/* Every value of `from` is one of `to` as it stands, checks of required values included. Lengths of
+ * fixed are always checked. */
 static bool is_same(const KnType *to, const KnColType *from)
 {
-    if (natural_kind(to->kind) != from->kind || from->kind == KN_COL_OTHER)
+    if (to->kind == KN_TYPE_FIXED || to->kind == KN_TYPE_UNKNOWN ||
+        kn_type_column_kind(to->kind) != from->kind || from->kind == KN_COL_OTHER)
         return false;
     if (from->kind == KN_COL_DECIMAL)
         return from->width == to->precision && from->scale == to->scale;

@@ -321,8 +321,15 @@ static KnCode where_sql(const KnWriter *w, const KnValue *values, const char **r
     return KN_OK;
 }
 
-static KnCode take_parts(const KnWriter *w, const KnBatch *batch, PartVec *parts, KnErr *err)
+typedef struct Finding {
+    const KnWriter *w;
+    PartVec *parts;
+} Finding;
+
+static KnCode take_parts(void *arg, KnBatch *batch, KnErr *err)
 {
+    const Finding *to = arg;
+    const KnWriter *w = to->w;
     size_t n = w->spec->n_fields;
     for (size_t row = 0; row < kn_batch_rows(batch); row++) {
         KnValue *values = kn_arena_zalloc(w->arena, n * sizeof(*values));
@@ -332,7 +339,7 @@ static KnCode take_parts(const KnWriter *w, const KnBatch *batch, PartVec *parts
         }
         Part part = {.values = values};
         KN_TRY(where_sql(w, values, &part.where, err));
-        *kn_vec_push(parts) = part;
+        *kn_vec_push(to->parts) = part;
     }
     return KN_OK;
 }
@@ -360,18 +367,8 @@ static KnCode find_parts(const KnWriter *w, const char *table, PartVec *parts, K
     kn_buf_text(&sql, " ORDER BY ");
     put_tuple(&sql, w);
     KN_TRY(kn_buf_check(&sql, err));
-    KnStream *stream = NULL;
-    KN_TRY(kn_session_query(w->ses, sql.data, &stream, err));
-    KnCode rc = KN_OK;
-    while (rc == KN_OK) {
-        KN_BATCH_AUTO batch = NULL;
-        rc = kn_stream_next(stream, &batch, err);
-        if (rc != KN_OK || !batch)
-            break;
-        rc = take_parts(w, batch, parts, err);
-    }
-    kn_stream_close(stream);
-    return rc;
+    Finding to = {.w = w, .parts = parts};
+    return kn_session_visit(w->ses, sql.data, take_parts, &to, err);
 }
 
 /* Conditions for a -0.0 in any column; false = no column can have one. */

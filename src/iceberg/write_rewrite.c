@@ -84,8 +84,9 @@ static void put_source(KnBuf *buf, const KnRead *read, const KnSchema *schema, c
 
 /* ---- counting ---- */
 
-static KnCode take_counts(Rewrite *rw, const KnBatch *batch, KnErr *err)
+static KnCode take_counts(void *arg, KnBatch *batch, KnErr *err)
 {
+    Rewrite *rw = arg;
     KnVector task = kn_batch_vector(batch, 0);
     KnVector live = kn_batch_vector(batch, 1);
     KnVector hits = kn_batch_vector(batch, 2);
@@ -116,18 +117,7 @@ static KnCode run_counts(Rewrite *rw, const KnRead *read, KnErr *err)
     put_source(&sql, read, rw->w->schema, ", t, p");
     kn_buf_text(&sql, " GROUP BY t ORDER BY t");
     KN_TRY(kn_buf_check(&sql, err));
-    KnStream *stream = NULL;
-    KN_TRY(kn_session_query(rw->w->ses, sql.data, &stream, err));
-    KnCode rc = KN_OK;
-    while (rc == KN_OK) {
-        KN_BATCH_AUTO batch = NULL;
-        rc = kn_stream_next(stream, &batch, err);
-        if (rc != KN_OK || !batch)
-            break;
-        rc = take_counts(rw, batch, err);
-    }
-    kn_stream_close(stream);
-    return rc;
+    return kn_session_visit(rw->w->ses, sql.data, take_counts, rw, err);
 }
 
 static KnCode count_matches(Rewrite *rw, KnErr *err)
