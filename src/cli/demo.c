@@ -244,35 +244,32 @@ static KnCode count_except(KnSession *ses, const char *a, const char *b, int64_t
     return kn_session_query_i64(ses, sql.data, ret, err);
 }
 
+static KnCode print_rows(void *arg, KnBatch *batch, KnErr *err)
+{
+    KnOut *out = arg;
+    KnVector carrier = kn_batch_vector(batch, 0), flights = kn_batch_vector(batch, 1),
+             delay = kn_batch_vector(batch, 2);
+    for (size_t row = 0; row < kn_batch_rows(batch); row++) {
+        kn_out_str(out, kn_vector_str(&carrier, row));
+        kn_out_int(out, ((const int64_t *)flights.data)[row]);
+        if (kn_vector_is_null(&delay, row))
+            kn_out_null(out);
+        else
+            kn_out_str(out, kn_vector_str(&delay, row));
+    }
+    return kn_out_check(out, err);
+}
+
 static KnCode print_carriers(const Demo *demo, KnSession *ses, KnErr *err)
 {
     static const KnOutColumn columns[] = {
         {"carrier", false}, {"flights", true}, {"mean_arrival_delay", true}};
-    KnStream *stream = NULL;
-    KN_TRY(kn_session_query(
+    KnOut *out = kn_out_open((KnOutputFormat)demo->call->common->output, columns, 3);
+    KnCode rc = kn_session_visit(
         ses,
         "SELECT carrier, count(*)::BIGINT, round(avg(arr_delay), 2)::VARCHAR FROM copy.flights "
         "GROUP BY carrier ORDER BY 2 DESC LIMIT 5",
-        &stream, err));
-    KnOut *out = kn_out_open((KnOutputFormat)demo->call->common->output, columns, 3);
-    KnCode rc = KN_OK;
-    for (;;) {
-        KN_BATCH_AUTO batch = NULL;
-        rc = kn_stream_next(stream, &batch, err);
-        if (rc != KN_OK || !batch)
-            break;
-        KnVector carrier = kn_batch_vector(batch, 0), flights = kn_batch_vector(batch, 1),
-                 delay = kn_batch_vector(batch, 2);
-        for (size_t row = 0; row < kn_batch_rows(batch); row++) {
-            kn_out_str(out, kn_vector_str(&carrier, row));
-            kn_out_int(out, ((const int64_t *)flights.data)[row]);
-            if (kn_vector_is_null(&delay, row))
-                kn_out_null(out);
-            else
-                kn_out_str(out, kn_vector_str(&delay, row));
-        }
-    }
-    kn_stream_close(stream);
+        print_rows, out, err);
     KnCode closed = kn_out_close(out, rc == KN_OK ? err : NULL);
     return rc == KN_OK ? closed : rc;
 }

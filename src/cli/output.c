@@ -155,8 +155,12 @@ static char *printable(KnStr text)
     char *copy = malloc(text.len + 1);
     if (!copy)
         abort();
-    for (size_t i = 0; i < text.len; i++)
-        copy[i] = (unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 127 ? ' ' : text.ptr[i];
+    for (size_t i = 0; i < text.len; i++) {
+        bool control = (unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 127;
+        copy[i] = text.ptr[i];
+        if (control)
+            copy[i] = ' ';
+    }
     copy[text.len] = '\0';
     return copy;
 }

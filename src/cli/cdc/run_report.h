@@ -13,6 +13,6 @@ typedef struct KnRunView {
 KnDeliveryObserver kn_run_view_observer(KnRunView *view);
 void kn_run_view_done(KnRunView *view);
 /** One round's report on standard output: a table of windows and a last line, or the JSON of
- * docs/reference.md. */
+ * docs/output.md. */
 KN_NODISCARD KnCode kn_run_report_print(const KnCall *call, const KnDeliveryReport *report,
                                         KnErr *err);

@@ -47,7 +47,7 @@ static const KnOption rows[] = {
      .min = 2,
      .max = 3,
      .doc = "Version of the Iceberg format: 2, or 3 with row lineage"},
-    ROW("property", KN_OPT_REPEAT, properties, "KEY=VALUE", "Table property; may be repeated"),
+    ROW("property", KN_OPT_REPEAT, properties, "KEY=VALUE", "Table property"),
     ROW("if-not-exists", KN_OPT_FLAG, if_not_exists, NULL,
         "An existing table is no failure (it is left as it is)"),
 };
