@@ -103,7 +103,7 @@ KnDelivery *kn_delivery_close(KnDelivery *dlv); /* accepts NULL, returns NULL */
  * arrived whole; the report is filled either way, and lives until the next round or close. */
 KN_NODISCARD KnCode kn_delivery_round(KnDelivery *dlv, KnErr *err);
 const KnDeliveryReport *kn_delivery_report(const KnDelivery *dlv);
-/** {"deliveries":[...]}: docs/reference.md has the shape. */
+/** {"deliveries":[...]}: docs/output.md has the shape. */
 void kn_delivery_reports_json(const KnDeliveryReport *const *reports, size_t n, KnBuf *out);
 
 /** `knut cdc reload`: a new epoch. The next round clears the target inside the protocol and

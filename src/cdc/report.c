@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - reports as JSON; the shape is in docs/reference.md. */
+/* report.c - reports as JSON; the shape is in docs/output.md. */
 #include <inttypes.h>
 
 #include "base/json.h"
