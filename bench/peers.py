@@ -10,16 +10,11 @@ def duck(path=":memory:"):
     return duckdb.connect(path, config={"threads": THREADS, "memory_limit": MEMORY})
 
 
-def insert(source, destination, key=None):
-    """A plain INSERT into a fresh file, closed (checkpoint) at the end; with a key: a primary key, and upserts."""
+def insert(source, destination):
+    """A plain INSERT into a fresh file, closed (checkpoint) at the end."""
     with duck(destination) as db:
-        db.execute("SET preserve_insertion_order = false")
-        if key:
-            db.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, city VARCHAR, amount DOUBLE, ts TIMESTAMP)")
-            db.execute(f"INSERT OR REPLACE INTO t SELECT * FROM read_parquet('{source}')")
-        else:
-            db.execute("CREATE TABLE t (id BIGINT, name VARCHAR, city VARCHAR, amount DOUBLE, ts TIMESTAMP)")
-            db.execute(f"INSERT INTO t SELECT * FROM read_parquet('{source}')")
+        db.execute("CREATE TABLE t (id BIGINT, name VARCHAR, city VARCHAR, amount DOUBLE, ts TIMESTAMP)")
+        db.execute(f"INSERT INTO t SELECT * FROM read_parquet('{source}')")
 
 
 def copy(source, destination):
@@ -35,10 +30,11 @@ def rewrite(source, destination, where):
 
 
 def difference(before, after):
-    """The exact multiset difference of two files, both ways."""
+    """The exact multiset difference of two sides, both ways; a side is files with commas between."""
+    before, after = before.split(","), after.split(",")
     with duck() as db:
         for one, other in ((before, after), (after, before)):
-            print(db.execute(f"SELECT count(*) FROM (FROM read_parquet('{one}') EXCEPT ALL FROM read_parquet('{other}'))")
+            print(db.execute(f"SELECT count(*) FROM (FROM read_parquet({one}) EXCEPT ALL FROM read_parquet({other}))")
                   .fetchone()[0])
 
 
