@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "duckdb_internal.h"
-#include "iceberg/value.h"
 
 typedef struct Column {
     int32_t field_id;
@@ -368,27 +367,11 @@ static KnCode rename_columns(KnDuck *duck, KnArena *arena, const KnSchema *schem
     return KN_OK;
 }
 
-/* What rows that are there already have in a new column: the field's initial default. */
-static KnCode default_sql(KnArena *arena, const KnField *field, const char **ret, KnErr *err)
-{
-    *ret = NULL;
-    if (!field->initial_default || kn_type_is_nested(field->type))
-        return KN_OK;
-    KnValue value;
-    KN_BUF_AUTO buf;
-    kn_buf_init(&buf, (size_t)1 << 20);
-    KN_TRY(kn_value_from_json(arena, field->type, field->initial_default, &value, err));
-    KN_TRY(kn_value_sql(&buf, field->type, &value, err));
-    KN_TRY(kn_buf_check(&buf, err));
-    *ret = kn_arena_strndup(arena, buf.data, buf.len);
-    return KN_OK;
-}
-
 static KnCode add_column(KnDuck *duck, KnArena *arena, const KnField *field, KnErr *err)
 {
-    const char *type, *value, *name = kn_duck_ident(arena, field->name);
+    const char *type, *name = kn_duck_ident(arena, field->name);
+    const char *value = kn_duck_default(arena, field);
     KN_TRY(type_text(arena, field, &type, err));
-    KN_TRY(default_sql(arena, field, &value, err));
     const char *sql = kn_arena_printf(arena, "ALTER TABLE %s ADD COLUMN %s %s%s%s", duck->target,
                                       name, type, value ? " DEFAULT " : "", value ? value : "");
     KN_TRY(alter_step(duck, sql, insert_record(duck, arena, field, 0, type), err));

@@ -55,3 +55,5 @@ const char *kn_duck_text(KnArena *arena, const char *text);
 /** An expression that turns a value of type `from` into `to`, fields matched by id at any depth;
  * NULL = it cannot be done without losing values. */
 const char *kn_duck_convert(KnArena *arena, const char *expr, const KnType *from, const KnType *to);
+/** What rows that are there already have in a new column; NULL = NULL. */
+const char *kn_duck_default(KnArena *arena, const KnField *field);
