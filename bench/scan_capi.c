@@ -5,8 +5,8 @@
  *
  *   bench_scan_capi FILE THREADS MEMORY_LIMIT    prints rows and a sum, so that nothing is left out
  *
- * One streaming result; of each vector the data and the validity are taken and one value is read, as
- * the least that a consumer does.
+ * One streaming result; of each vector the data and the validity are taken and one value is read,
+ * as the least that a consumer does.
  */
 #include <duckdb.h>
 #include <stdbool.h>

@@ -14,6 +14,7 @@ from lib.lake import plain
 from peers import written as W
 from peers.duck import duck_rows
 from peers.facts import check_metrics, entries, in_file, internal
+from test_pyiceberg_writes import KEYED
 from test_pyiceberg_writes import arrow as arrow_rows
 
 VERSIONS = [2, 3]
@@ -350,6 +351,19 @@ def test_pyiceberg_continues_a_table_and_is_continued(lake):
     append(shared, "SELECT 301 AS id").agree().agree_on_history()
     for entry in entries(shared.ice):
         check_metrics(shared.ice, entry.data_file) if entry.data_file.spec_id == shared.ice.spec().spec_id else None
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_table_made_by_pyiceberg_is_written_to_or_refused(lake, version):
+    """Version 1 is read only. (Version 3 PyIceberg 0.12 reads, but does not make.)"""
+    shared = lake.create(KEYED, version=version)
+    appended = shared.knut("append", "--sql", W.keyed(0, 9))
+    if version == 1:
+        appended.fails(3, "version 1")
+        return
+    shared.knut("delete", "--where", "id = 3").ok()
+    shared.agree(2).agree_on_history()
+    assert shared.ice.format_version == version and len(shared.rows()) == 8
 
 
 def test_a_commit_on_a_stale_table_loses_nothing(lake):
