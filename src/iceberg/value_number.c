@@ -205,7 +205,7 @@ void kn_uuid_format(KnBuf *buf, KnStr bytes)
 
 bool kn_uuid_parse(KnStr text, uint8_t out[16])
 {
-    char hex[32];
+    char hex[32] = {0};
     size_t n = 0;
 
     if (text.len != 36)
