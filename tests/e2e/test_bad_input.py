@@ -91,11 +91,6 @@ def test_a_damaged_packed_metadata_document(half, tmp_path, how):
     check_mended(half)
 
 
-def spec_of_a_missing_column(document):
-    field = {"name": "p", "transform": "identity", "source-id": 99, "field-id": 1000}
-    document["partition-specs"][0]["fields"] = [field]
-
-
 @pytest.mark.parametrize("change,pattern", [
     (lambda d: d.pop("location"), "location"),
     (lambda d: d.pop("format-version"), "format-version"),
@@ -109,9 +104,8 @@ def spec_of_a_missing_column(document):
     (lambda d: d["snapshots"][0].update({"snapshot-id": "x"}), "snapshot-id"),
     (lambda d: d["snapshots"][-1].update({"manifest-list": 5}), "manifest-list"),
     (lambda d: d["refs"]["main"].update({"snapshot-id": 5}), "main|5"),
-    (spec_of_a_missing_column, "99|source"),
 ], ids=["no-location", "no-version", "version", "snapshot", "schema", "schemas", "type", "id-text", "id-twice",
-        "snapshot-id", "manifest-list", "ref", "spec"])
+        "snapshot-id", "manifest-list", "ref"])
 def test_metadata_that_is_json_but_no_metadata(half, change, pattern):
     table = half.source
     start = table.pointer

@@ -8,6 +8,7 @@ them, bytes as 0x..., uuids as text, structs as objects, maps as lists of pairs.
 """
 import json
 import math
+import struct
 import uuid
 from collections import Counter
 
@@ -79,6 +80,18 @@ def _date(days):
     return f"{year:04}-{month:02}-{doy - (153 * mp + 2) // 5 + 1:02}"
 
 
+def _shortest(value):
+    """The shortest decimal number that is this value in 32 bits."""
+    for digits in range(1, 10):
+        text = float(f"{value:.{digits}g}")
+        try:
+            if struct.unpack("f", struct.pack("f", text))[0] == value:
+                return text
+        except OverflowError:
+            continue
+    return value
+
+
 _UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -107,6 +120,8 @@ def _spell(scalar):
     value = scalar.as_py()
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if pa.types.is_float32(kind):
+        return _shortest(value)
     if isinstance(value, bytes):
         return "0x" + value.hex()
     if pa.types.is_decimal(kind):
