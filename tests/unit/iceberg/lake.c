@@ -231,6 +231,39 @@ KnWriteResult lake_overwrite(Lake *lake, const char *where, const char *sql)
     return res;
 }
 
+KnCode lake_append_code(Lake *lake, const char *sql)
+{
+    KnWriteResult res;
+    return kn_write_append(lake->tbl, lake->ses, sql, NULL, &res, &lake->err);
+}
+
+KnPlan *lake_plan(Lake *lake)
+{
+    KnPlan *ret = NULL;
+    KnPlanOptions opts = {.snapshot = kn_metadata_snapshot(lake->tbl->md),
+                          .filter = lake_expr(lake, "TRUE")};
+    lake_ok(lake, kn_plan_scan(lake->tbl, &opts, &ret, &lake->err));
+    return ret;
+}
+
+static KnCode count_file(void *arg, const KnFileInfo *info, KnErr *err)
+{
+    (void)err;
+    (void)info;
+    ++*(size_t *)arg;
+    return KN_OK;
+}
+
+size_t lake_files_below(Lake *lake, const char *folder)
+{
+    size_t n = 0;
+    char path[512];
+    assert_true(snprintf(path, sizeof(path), "%s/%s", lake->dir, folder) > 0);
+    KnCode rc = kn_io_list(lake->io, kn_str(path), count_file, &n, &lake->err);
+    assert_true(rc == KN_OK || rc == KN_E_NOTFOUND);
+    return n;
+}
+
 /* ---- merge-on-read ---- */
 
 enum { MAX_PARTS = 3 };

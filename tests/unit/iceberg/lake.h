@@ -38,6 +38,23 @@ typedef struct LakeTable {
     const char *props[16]; /* key, value, ..., NULL */
 } LakeTable;
 
+/* A schema of every type that can be written, and its rows numbered from %d to before %d. */
+#define LAKE_ALL_TYPES                                                                             \
+    "bo boolean, i int, l long, f float, d double, de decimal(9,2), da date, ti time, "            \
+    "ts timestamp, tz timestamptz, s string, u uuid, bi binary, "                                  \
+    "st struct<a int, b struct<c string>>, li list<double>, "                                      \
+    "ma map<string, struct<x int>>, ls list<struct<p int, q list<string>>>"
+
+#define LAKE_ALL_VALUES                                                                            \
+    "SELECT i %% 2 = 0 AS bo, i AS i, i * 10000000000 AS l, (i / 2.0)::FLOAT AS f, "               \
+    "(i / 3.0)::DOUBLE AS d, i + 0.25 AS de, DATE '2026-01-01' + i::INT AS da, "                   \
+    "TIME '10:00:00' + to_seconds(i) AS ti, TIMESTAMP '2026-01-01 00:00:00' + to_hours(i) AS ts, " \
+    "TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_days(i::INT) AS tz, 'text ' || i AS s, "            \
+    "'01234567-89ab-cdef-0123-456789abcdef'::UUID AS u, "                                          \
+    "'\\xFF\\xFE'::BLOB AS bi, {'a': i::INT, 'b': {'c': 'c' || i}} AS st, "                        \
+    "[i::DOUBLE, 'nan'::DOUBLE] AS li, MAP {'k': {'x': i::INT}} AS ma, "                           \
+    "[{'p': i::INT, 'q': ['q']}] AS ls FROM range(%d, %d) t(i)"
+
 void lake_open(Lake *lake, const LakeTable *table);
 void lake_close(Lake *lake);
 /** A handle of its own on the same table; free with kn_table_free(). */
@@ -46,7 +63,13 @@ KnTable *lake_load(Lake *lake);
 KnWriteResult lake_append(Lake *lake, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 KnWriteResult lake_delete(Lake *lake, const char *where);
 KnWriteResult lake_overwrite(Lake *lake, const char *where, const char *sql);
+/** An append that may fail. */
+KnCode lake_append_code(Lake *lake, const char *sql);
 const KnExpr *lake_expr(Lake *lake, const char *where);
+/** All files of the current snapshot; free with kn_plan_free(). */
+KnPlan *lake_plan(Lake *lake);
+/** Files below a folder of the table's own; "" = all. */
+size_t lake_files_below(Lake *lake, const char *folder);
 
 /* A snapshot as a merge-on-read writer makes it; the table is unpartitioned. */
 typedef struct LakeRowDelta {
