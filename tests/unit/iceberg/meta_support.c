@@ -114,3 +114,63 @@ KnMetadata *meta_load(Meta *m, const char *name)
     meta_ok(m, kn_metadata_parse(meta_file(m, name), name, &md, &m->err));
     return md;
 }
+
+KnMetadata *meta_create(Meta *m, int32_t version)
+{
+    KnMetadata *md = NULL;
+    const KnCreateTable table = {
+        .format_version = version,
+        .location = "file:///w/t//",
+        .schema = meta_schema(m, "id long required, ts timestamptz, name string")};
+
+    meta_ok(m, kn_metadata_create(&table, &md, &m->err));
+    return md;
+}
+
+KnMetadata *meta_apply(Meta *m, KnMetadata *base, const KnUpdate *updates, size_t n)
+{
+    KnMetadata *md = NULL;
+
+    meta_ok(m, kn_metadata_apply(base, updates, n, NULL, &md, &m->err));
+    kn_metadata_unref(base);
+    return md;
+}
+
+void meta_refused(Meta *m, const KnMetadata *base, const KnUpdate *updates, size_t n,
+                  const char *message)
+{
+    KnMetadata *md = NULL;
+    KnCode rc = kn_metadata_apply(base, updates, n, NULL, &md, &m->err);
+
+    assert_string_equal(m->err.msg, message);
+    assert_int_equal(rc, KN_E_INVAL);
+    assert_int_equal(m->err.code, KN_E_INVAL);
+    assert_null(md);
+}
+
+KnUpdate meta_add_snapshot(const KnMetadata *md, int64_t id, int64_t at_ms)
+{
+    return (KnUpdate){
+        .kind = KN_UPDATE_ADD_SNAPSHOT,
+        .snapshot = {.snapshot_id = id,
+                     .parent_id = md->current_snapshot_id,
+                     .sequence_number = md->format_version > 1 ? md->last_sequence_number + 1 : 0,
+                     .timestamp_ms = at_ms,
+                     .manifest_list = "file:///w/t/metadata/snap.avro",
+                     .operation = "append",
+                     .schema_id = md->current_schema_id,
+                     .first_row_id = md->format_version > 2 ? md->next_row_id : -1,
+                     .added_rows = md->format_version > 2 ? 10 : -1}};
+}
+
+KnUpdate meta_set_ref(const char *name, int64_t id, bool is_branch)
+{
+    return (KnUpdate){.kind = KN_UPDATE_SET_SNAPSHOT_REF, .ref = {name, id, is_branch, -1, -1, -1}};
+}
+
+KnMetadata *meta_commit(Meta *m, KnMetadata *md, int64_t id, int64_t at_ms)
+{
+    const KnUpdate updates[] = {meta_add_snapshot(md, id, at_ms), meta_set_ref("main", id, true)};
+
+    return meta_apply(m, md, updates, sizeof(updates) / sizeof(updates[0]));
+}

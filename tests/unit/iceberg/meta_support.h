@@ -39,3 +39,16 @@ KnStr meta_file(Meta *m, const char *name);
 KnMetadata *meta_load(Meta *m, const char *name);
 /** text with every ' made " (JSON in C is unreadable otherwise). */
 const char *meta_quotes(Meta *m, const char *text);
+
+/** A table of columns id, ts, name without snapshots. The caller drops it. */
+KnMetadata *meta_create(Meta *m, int32_t version);
+/** base with the updates; takes over base. */
+KnMetadata *meta_apply(Meta *m, KnMetadata *base, const KnUpdate *updates, size_t n);
+/** The updates are KN_E_INVAL with that message. */
+void meta_refused(Meta *m, const KnMetadata *base, const KnUpdate *updates, size_t n,
+                  const char *message);
+/** An append on the current snapshot, and a branch or tag moved. */
+KnUpdate meta_add_snapshot(const KnMetadata *md, int64_t id, int64_t at_ms);
+KnUpdate meta_set_ref(const char *name, int64_t id, bool is_branch);
+/** Both, on main; takes over md. */
+KnMetadata *meta_commit(Meta *m, KnMetadata *md, int64_t id, int64_t at_ms);
