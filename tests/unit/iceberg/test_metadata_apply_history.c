@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_metadata_apply_history.c - updates of snapshots, refs and the snapshot log. */
-#include <string.h>
-
 #include "unit/iceberg/meta_support.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_write_metrics.c - counts and bounds of the files written. */
-#include <string.h>
-
 #include "unit/iceberg/lake.h"
 
 static int64_t count_of(const KnIdCount *list, size_t n, int32_t id)
