@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * avro.h - Avro 1.11 object container files, as Iceberg's manifests need them.
+ * avro.h - Avro 1.11 object container files, as Iceberg needs them: manifests, and data files too.
  *
  * Why ours: the C library drops field-id, element-id, logicalType and defaults, cannot set file
  * metadata and has no zstandard. Codecs: null, deflate, snappy (with CRC-32), zstandard. Reading is

@@ -84,10 +84,9 @@ typedef struct KnPqWriteOptions {
     /* The engine's dictionaries take 0.0 and -0.0 for one value and write whichever came first: set
      * where rows have -0.0. */
     bool no_dictionary;
-    bool write_empty; /* a file even when there are no rows; not with partitions */
 } KnPqWriteOptions;
 
-/** Runs COPY … RETURN_STATS. No rows = no files, unless asked for. On failure files already made
- * are left: the caller knows its target and removes them. */
+/** Runs COPY … RETURN_STATS. No rows = no files. On failure files already made are left: the caller
+ * knows its target and removes them. */
 KN_NODISCARD KnCode kn_parquet_write(KnSession *ses, KnArena *arena, const KnPqWriteOptions *opts,
                                      KnPqWritten **ret, size_t *ret_n, KnErr *err);

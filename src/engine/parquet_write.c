@@ -48,8 +48,7 @@ static void copy_sql(KnBuf *sql, const KnPqWriteOptions *opts)
     if (opts->n_partition_columns)
         partition_sql(sql, opts);
     else
-        kn_buf_text(sql,
-                    opts->write_empty ? ", WRITE_EMPTY_FILE true" : ", WRITE_EMPTY_FILE false");
+        kn_buf_text(sql, ", WRITE_EMPTY_FILE false");
     if (opts->n_partition_columns || opts->target_bytes) {
         kn_buf_text(sql, ", OVERWRITE_OR_IGNORE true");
         if (opts->file_pattern) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * read_copies.c - files that the engine cannot read as they are: a mended copy is read in their
- * place (engine/parquet_fix.h).
+ * place (engine/parquet_fix.h; read_avro.c for Avro).
  *
  * Timestamps in nanoseconds adjusted to UTC would be cut to microseconds: files whose such columns
  * are asked for are copied with a changed footer. Hadoop's framing of LZ4 is not known to the
@@ -113,13 +113,19 @@ static KnPqNode patched(KnArena *arena, const KnPqNode *node)
     return made;
 }
 
-static KnCode copy(KnRead *read, KnReadFile *look, unsigned fixes, KnErr *err)
+KnCode kn_read_copy_path(KnRead *read, const char **ret, KnErr *err)
 {
     KN_TRY(copies_open(read, err));
     Copies *copies = read->copies;
-    const char *path =
-        kn_arena_printf(read->arena, "%s/%zu.parquet", copies->dir, copies->paths.len);
-    *kn_vec_push(&copies->paths) = path;
+    *ret = kn_arena_printf(read->arena, "%s/%zu.parquet", copies->dir, copies->paths.len);
+    *kn_vec_push(&copies->paths) = *ret;
+    return KN_OK;
+}
+
+static KnCode copy(KnRead *read, KnReadFile *look, unsigned fixes, KnErr *err)
+{
+    const char *path = NULL;
+    KN_TRY(kn_read_copy_path(read, &path, err));
     KnCode rc = kn_parquet_fix_copy(look->path, path, fixes, err);
     if (rc != KN_OK)
         return kn_err_wrap(err, rc, "table %s", read->tbl->name);

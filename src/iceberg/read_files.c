@@ -7,22 +7,13 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "iceberg/read_internal.h"
+#include "iceberg/read_avro.h"
 
 /* ---- what can be read ---- */
 
 static const char *format_name(KnFileFormat format)
 {
-    switch (format) {
-    case KN_FORMAT_PARQUET:
-        return "Parquet";
-    case KN_FORMAT_AVRO:
-        return "Avro";
-    case KN_FORMAT_ORC:
-        return "ORC";
-    default:
-        return "Puffin";
-    }
+    return format == KN_FORMAT_ORC ? "ORC" : "Puffin";
 }
 
 static KnCode check_entry(const KnRead *read, const KnDataFile *file, KnErr *err)
@@ -32,7 +23,7 @@ static KnCode check_entry(const KnRead *read, const KnDataFile *file, KnErr *err
         return kn_err_set(err, KN_E_UNSUPPORTED,
                           "table %s: %s file '%.300s' is encrypted: encryption is not supported",
                           read->tbl->name, kind, file->path);
-    if (file->format != KN_FORMAT_PARQUET)
+    if (file->format != KN_FORMAT_PARQUET && file->format != KN_FORMAT_AVRO)
         return kn_err_set(err, KN_E_UNSUPPORTED,
                           "table %s: %s file '%.300s': %s %s files are not supported",
                           read->tbl->name, kind, file->path, format_name(file->format), kind);
@@ -130,8 +121,11 @@ static KnCode look(Mapper *mapper, const KnManifestEntry *const *entries, size_t
     const char **paths = kn_arena_alloc(read->arena, (n + 1) * sizeof(*paths));
     for (size_t i = 0; i < n; i++) {
         KN_TRY(check_entry(read, &entries[i]->file, err));
-        KN_TRY(kn_table_engine_path(read->tbl, read->arena, kn_str(entries[i]->file.path),
-                                    &paths[i], err));
+        if (entries[i]->file.format == KN_FORMAT_AVRO)
+            KN_TRY(kn_read_avro_copy(read, &entries[i]->file, &paths[i], err));
+        else
+            KN_TRY(kn_table_engine_path(read->tbl, read->arena, kn_str(entries[i]->file.path),
+                                        &paths[i], err));
     }
     KnPqFile *footers = NULL;
     KnCode rc = kn_parquet_footers(read->ses, read->arena, paths, n, &footers, err);
@@ -140,8 +134,11 @@ static KnCode look(Mapper *mapper, const KnManifestEntry *const *entries, size_t
     KnReadFile *files = kn_arena_zalloc(read->arena, (n + 1) * sizeof(*files));
     for (size_t i = 0; i < n; i++) {
         KN_TRY(check_rows(read, &entries[i]->file, &footers[i], err));
-        files[i] = (KnReadFile){
-            .index = i, .path = paths[i], .shape = footers[i].shape, .n_rows = footers[i].n_rows};
+        files[i] = (KnReadFile){.index = i,
+                                .name = entries[i]->file.path,
+                                .path = paths[i],
+                                .shape = footers[i].shape,
+                                .n_rows = footers[i].n_rows};
         KN_TRY(assign_ids(mapper, &entries[i]->file, &footers[i], &files[i].root, err));
         KN_TRY(kn_read_mend(read, &entries[i]->file, &footers[i], &files[i], err));
     }

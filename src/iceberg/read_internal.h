@@ -9,7 +9,8 @@
 typedef struct KnReadFile {
     const KnScanTask *task;
     size_t index;         /* in what was looked at; for data files: in the caller's tasks */
-    const char *path;     /* as the engine opens it */
+    const char *name;     /* as the manifest has it */
+    const char *path;     /* as the engine opens it: a copy perhaps */
     const KnPqNode *root; /* with field ids, from the file or the name mapping */
     const char *shape;
     int64_t n_rows;
@@ -48,6 +49,8 @@ KN_NODISCARD KnCode kn_read_look(KnRead *read, const KnManifestEntry *const *ent
 /** Puts a copy in the place of a file that the engine would read wrongly (read_copies.c). */
 KN_NODISCARD KnCode kn_read_mend(KnRead *read, const KnDataFile *file, const KnPqFile *pq,
                                  KnReadFile *look, KnErr *err);
+/** A new path for a copy, which is removed with the read. */
+KN_NODISCARD KnCode kn_read_copy_path(KnRead *read, const char **ret, KnErr *err);
 /** `read_parquet(['…', …]) AS t(c0, c1, …)` */
 void kn_read_source_sql(KnRead *read, KnReadFile *const *files, size_t n, KnBuf *buf);
 /** Files grouped by shape, in order of appearance; calls fn for each. */

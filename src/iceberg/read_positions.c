@@ -109,7 +109,7 @@ static KnCode load_shape(void *arg, KnReadFile *const *files, size_t n, KnErr *e
         (strcmp(pos->sql_type, "BIGINT") != 0 && strcmp(pos->sql_type, "INTEGER") != 0))
         return kn_err_set(err, KN_E_CORRUPT,
                           "table %s: delete file '%.300s' lacks the columns file_path and pos",
-                          p->read->tbl->name, files[0]->path);
+                          p->read->tbl->name, files[0]->name);
     const char *wanted = kn_read_new_table(p->read, "w");
     KN_TRY(make_wanted(p, wanted, files, n, err));
     KN_BUF_AUTO sql;

@@ -342,7 +342,7 @@ static Writer writer_of(const KnProject *project, const KnField *column, KnBuf *
     return (Writer){.read = project->read,
                     .buf = buf,
                     .err = err,
-                    .file = first ? first->path : "",
+                    .file = first ? first->name : "",
                     .column = column,
                     .as_key = project->as_key};
 }

@@ -632,8 +632,8 @@ static void what_is_not_done_is_refused_by_name(void **state)
     task(fix, f, NULL, NULL, NULL);
     f->file.format = KN_FORMAT_ORC;
     expect_error(fix, KN_E_UNSUPPORTED, "ORC data files");
-    f->file.format = KN_FORMAT_AVRO;
-    expect_error(fix, KN_E_UNSUPPORTED, "Avro data files");
+    f->file.format = KN_FORMAT_PUFFIN;
+    expect_error(fix, KN_E_UNSUPPORTED, "Puffin data files");
     f->file.format = KN_FORMAT_PARQUET;
     f->file.key_metadata = KN_STR_LIT("k");
     expect_error(fix, KN_E_UNSUPPORTED, "encrypt");
