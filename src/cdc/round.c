@@ -277,7 +277,7 @@ static void write_report(KnDelivery *dlv, int64_t from, const ReportVec *done, K
                                  .windows = windows,
                                  .code = rc,
                                  .message = rc == KN_OK ? "" : kn_arena_strdup(arena, err->msg)};
-    if (rc == KN_E_REFUSED)
+    if (rc == KN_E_REFUSED || rc == KN_E_UNSUPPORTED)
         report->status = KN_DELIVERY_REFUSED;
     else if (rc != KN_OK)
         report->status = KN_DELIVERY_FAILED;
