@@ -57,8 +57,6 @@ static KnCode print_text_row(Printer *p, const KnBatch *batch, size_t row, KnErr
 
 static KnCode print_batch(Printer *p, const KnBatch *batch, size_t n, KnErr *err)
 {
-    if (p->print->count_only)
-        return KN_OK;
     if (p->table) {
         for (size_t row = 0; row < n; row++)
             KN_TRY(print_text_row(p, batch, row, err));
@@ -91,14 +89,6 @@ static KnCode print_all(Printer *p, KnErr *err)
     return KN_OK;
 }
 
-static KnCode print_count(const Printer *p, KnErr *err)
-{
-    static const KnOutColumn columns[] = {{"count", true}};
-    KnOut *out = kn_out_open(p->print->format, columns, 1);
-    kn_out_int(out, p->count);
-    return kn_out_close(out, err);
-}
-
 KnCode kn_rows_out(const KnRowsOut *print, KnErr *err)
 {
     Printer p = {.print = print};
@@ -112,15 +102,13 @@ KnCode kn_rows_out(const KnRowsOut *print, KnErr *err)
         columns[i] =
             (KnOutColumn){root->fields[i].name, kind >= KN_TYPE_INT && kind <= KN_TYPE_DECIMAL};
     }
-    if (print->format == KN_OUTPUT_TEXT && !print->count_only && root->n_fields)
+    if (print->format == KN_OUTPUT_TEXT && root->n_fields)
         p.table = kn_out_open(KN_OUTPUT_TEXT, columns, root->n_fields);
     KnCode rc = print_all(&p, err);
     if (p.table) {
         KnCode closed = kn_out_close(p.table, rc == KN_OK ? err : NULL);
         rc = rc == KN_OK ? closed : rc;
     }
-    if (rc == KN_OK && print->count_only)
-        rc = print_count(&p, err);
     kn_buf_done(&p.lines);
     free(columns);
     return rc;

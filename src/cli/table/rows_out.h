@@ -8,7 +8,6 @@ typedef struct KnRowsOut {
     KnOutputFormat format;
     const KnSchema *schema;                               /* of the batches' first columns */
     int64_t limit;                                        /* -1 = all */
-    bool count_only;                                      /* one line with the number of rows */
     KnCode (*next)(void *arg, KnBatch **ret, KnErr *err); /* NULL = there are none */
     /* The types of the batch that next() gave last, where they may differ from schema (names are
      * the same); NULL = they never do. */

@@ -84,6 +84,37 @@ static KnCode print_plan(const KnCall *call, const KnPlan *plan, KnErr *err)
     return kn_out_close(out, err);
 }
 
+/* The engine counts: it reads only the columns that the filter needs, or none. */
+static KnCode print_count(const KnCall *call, int64_t count, KnErr *err)
+{
+    const ScanOptions *opts = call->options;
+    if (opts->limit >= 0 && count > opts->limit)
+        count = opts->limit;
+    static const KnOutColumn columns[] = {{"count", true}};
+    KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 1);
+    kn_out_int(out, count);
+    return kn_out_close(out, err);
+}
+
+static KnCode count_rows(const KnCall *call, const KnPlan *plan, const KnReadOptions *opts,
+                         KnErr *err)
+{
+    KN_CALL_ENGINE_AUTO ce = {0};
+    KN_TRY(kn_call_engine_open(call, &ce, err));
+    KnScanTasks tasks = {.items = plan->tasks, .n = plan->n_tasks};
+    KnRead *read = NULL;
+    KN_TRY(kn_read_open(plan->tbl, ce.session, tasks, opts, &read, err));
+    KN_BUF_AUTO sql = {0};
+    kn_buf_init(&sql, (size_t)256 << 20);
+    kn_buf_printf(&sql, "SELECT count(*) FROM (%s) AS r", kn_read_sql(read));
+    int64_t count = 0;
+    KnCode rc = kn_buf_check(&sql, err);
+    if (rc == KN_OK)
+        rc = kn_session_query_i64(ce.session, sql.data, &count, err);
+    kn_read_close(read);
+    return rc == KN_OK ? print_count(call, count, err) : rc;
+}
+
 static KnCode next_batch(void *arg, KnBatch **ret, KnErr *err)
 {
     if (kn_stop_requested())
@@ -103,7 +134,6 @@ static KnCode print_rows(const KnCall *call, const KnPlan *plan, const KnReadOpt
         .format = (KnOutputFormat)call->common->output,
         .schema = kn_rows_out_schema(call->arena, read->schema, opts->lineage),
         .limit = opts->limit,
-        .count_only = opts->count,
         .next = next_batch,
         .arg = scan,
     };
@@ -116,11 +146,8 @@ static KnCode print_rows(const KnCall *call, const KnPlan *plan, const KnReadOpt
 static KnCode print_nothing(const KnCall *call, const KnSchema *schema, KnErr *err)
 {
     const ScanOptions *opts = call->options;
-    KnRowsOut print = {.format = (KnOutputFormat)call->common->output,
-                       .schema = schema,
-                       .limit = 0,
-                       .count_only = opts->count};
-    return kn_rows_out(&print, err);
+    KnRowsOut print = {.format = (KnOutputFormat)call->common->output, .schema = schema};
+    return opts->count ? print_count(call, 0, err) : kn_rows_out(&print, err);
 }
 
 static KnCode wanted_schema(const KnCall *call, const KnTable *tbl, const KnSnapshot *snap,
@@ -165,7 +192,9 @@ static KnCode run_scan(KnCall *call, KnErr *err)
     KnPlanOptions plan_opts = {.snapshot = snap, .schema = full, .filter = read.filter};
     KnPlan *plan = NULL;
     KN_TRY(kn_plan_scan(tbl, &plan_opts, &plan, err));
-    KnCode rc = opts->plan ? print_plan(call, plan, err) : print_rows(call, plan, &read, err);
+    KnCode rc = opts->plan    ? print_plan(call, plan, err)
+                : opts->count ? count_rows(call, plan, &read, err)
+                              : print_rows(call, plan, &read, err);
     kn_plan_free(plan);
     return rc;
 }
