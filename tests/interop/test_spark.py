@@ -79,7 +79,7 @@ def test_a_table_of_spark_is_delivered(knut, spark, root, tmp_path, name):
 
 # ---- the program writes ----
 
-KNUT = [name for name in spark_tables.knut_tables() if name != "fixed"]
+KNUT = list(spark_tables.knut_tables())
 
 
 @pytest.mark.parametrize("name", KNUT)
@@ -89,11 +89,6 @@ def test_spark_reads_a_table_at_every_snapshot(spark, written, name):
     for snapshot, rows in answer["rows"].items():
         R.assert_same(rows, shared.rows("--snapshot", snapshot), f"{name} at {snapshot}")
     assert len(answer["rows"]) > 1 and answer["current"]
-
-
-def test_spark_reads_fixed(spark, written):
-    answer = spark.of("knut", "fixed")
-    R.assert_same(answer["current"], written("fixed").rows())
 
 
 @pytest.mark.parametrize("name", [name for name in KNUT if name.endswith("v3")])

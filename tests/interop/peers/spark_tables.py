@@ -125,8 +125,6 @@ def knut_tables():
         tables[f"nested_v{version}"] = (version, W.NESTED, (), [("append", "--sql", W.NESTED_ROWS), ("delete", "--where", "id = 2")])
         tables[f"story_v{version}"] = (version, W.KEYED, ("--identifier", "id"), story)
         tables[f"story_parts_v{version}"] = (version, W.KEYED, ("--partition", "day", "--sort", "name"), story)
-    tables["fixed"] = (2, "id long, fx fixed[4]", (), [
-        ("append", "--sql", "SELECT 1 AS id, '\\x00\\x01\\xFE\\xFF'::BLOB AS fx UNION ALL SELECT 2, NULL")])
     return tables
 
 
