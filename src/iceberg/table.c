@@ -280,3 +280,12 @@ KnCode kn_table_choose_snapshot(const KnTable *tbl, const KnSnapshotChoice *choi
     *ret = kn_metadata_snapshot(tbl->md);
     return KN_OK;
 }
+
+const KnSchema *kn_table_choice_schema(const KnTable *tbl, const KnSnapshotChoice *choice,
+                                       const KnSnapshot *snap)
+{
+    const KnRef *ref = choice->ref ? kn_metadata_find_ref(tbl->md, kn_str(choice->ref)) : NULL;
+    bool travels = choice->snapshot || choice->as_of || (ref && !ref->is_branch);
+    return snap && travels ? kn_metadata_snapshot_schema(tbl->md, snap)
+                           : kn_metadata_schema(tbl->md);
+}

@@ -103,3 +103,7 @@ typedef struct KnSnapshotChoice {
 } KnSnapshotChoice;
 KN_NODISCARD KnCode kn_table_choose_snapshot(const KnTable *tbl, const KnSnapshotChoice *choice,
                                              const KnSnapshot **ret, KnErr *err);
+/** The schema with which the chosen rows are read, as Java does: the snapshot's own for a snapshot
+ * id, a time and a tag; the table's current one for a branch and when nothing was chosen. */
+const KnSchema *kn_table_choice_schema(const KnTable *tbl, const KnSnapshotChoice *choice,
+                                       const KnSnapshot *snap);

@@ -121,8 +121,7 @@ static KnCode open_scan(KnutRows *rows, const KnutScan *scan, KnErr *err)
             (KnSnapshotChoice){.snapshot = scan->snapshot, .as_of = scan->as_of, .ref = scan->ref};
     const KnSnapshot *snap = NULL;
     KN_TRY(kn_table_choose_snapshot(tbl, &choice, &snap, err));
-    const KnSchema *full =
-        snap ? kn_metadata_snapshot_schema(tbl->md, snap) : kn_metadata_schema(tbl->md);
+    const KnSchema *full = kn_table_choice_schema(tbl, &choice, snap);
     KnReadOptions read = {0};
     KN_TRY(scan_columns(rows->arena, scan, full, &read.schema, err));
     if (scan && scan->where)

@@ -150,12 +150,10 @@ static KnCode print_nothing(const KnCall *call, const KnSchema *schema, KnErr *e
     return opts->count ? print_count(call, 0, err) : kn_rows_out(&print, err);
 }
 
-static KnCode wanted_schema(const KnCall *call, const KnTable *tbl, const KnSnapshot *snap,
-                            const KnSchema **ret, KnErr *err)
+static KnCode wanted_schema(const KnCall *call, const KnSchema *schema, const KnSchema **ret,
+                            KnErr *err)
 {
     const ScanOptions *opts = call->options;
-    const KnSchema *schema =
-        snap ? kn_metadata_snapshot_schema(tbl->md, snap) : kn_metadata_schema(tbl->md);
     if (!opts->columns.len) {
         *ret = schema;
         return KN_OK;
@@ -176,13 +174,12 @@ static KnCode run_scan(KnCall *call, KnErr *err)
     const KnSnapshot *snap = NULL;
     KN_TRY(kn_table_choose_snapshot(tbl, &opts->snapshot, &snap, err));
     KnReadOptions read = {.with_lineage = opts->lineage};
-    KN_TRY(wanted_schema(call, tbl, snap, &read.schema, err));
+    const KnSchema *full = kn_table_choice_schema(tbl, &opts->snapshot, snap);
+    KN_TRY(wanted_schema(call, full, &read.schema, err));
     if (opts->lineage && tbl->md->format_version < 3)
         return kn_err_set(err, KN_E_INVAL,
                           "--lineage: %s is a format v%d table; row lineage came with v3",
                           tbl->name, tbl->md->format_version);
-    const KnSchema *full =
-        snap ? kn_metadata_snapshot_schema(tbl->md, snap) : kn_metadata_schema(tbl->md);
     if (opts->where)
         KN_TRY(kn_err_wrap(err,
                            kn_expr_parse(call->arena, kn_str(opts->where), full, &read.filter, err),
