@@ -92,7 +92,8 @@ typedef struct KnDeliveryOptions {
     KnDeliveryObserver observer;
 } KnDeliveryOptions;
 
-/** Checks options and finds (or makes) the delivery's row in the journal; touches neither table
+/** jn NULL: nothing was delivered yet; then only check() and lag() may be called.
+ * Checks options and finds (or makes) the delivery's row in the journal; touches neither table
  * data nor destination. */
 KN_NODISCARD KnCode kn_delivery_open(KnTable *tbl, KnJournal *jn, const KnDeliveryOptions *opts,
                                      KnDelivery **ret, KnErr *err);

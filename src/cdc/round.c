@@ -78,7 +78,7 @@ static KnCode open_delivery(KnDelivery *dlv, KnErr *err)
     KN_TRY(kn_sink_target_parse(dlv->arena, dlv->opts.target, &dlv->schema_name, &dlv->table_name,
                                 err));
     KN_TRY(make_key(dlv, err));
-    return kn_delivery_read_row(dlv, dlv->jn->mode == KN_JOURNAL_WRITE, err);
+    return kn_delivery_read_row(dlv, dlv->jn && dlv->jn->mode == KN_JOURNAL_WRITE, err);
 }
 
 KnCode kn_delivery_open(KnTable *tbl, KnJournal *jn, const KnDeliveryOptions *opts,
@@ -121,7 +121,9 @@ KnCode kn_delivery_read_row(KnDelivery *dlv, bool create, KnErr *err)
     const KnDeliveryRow want = {.key = dlv->key,
                                 .table = dlv->tbl->name,
                                 .table_uuid = dlv->tbl->md->uuid ? dlv->tbl->md->uuid : ""};
-    KnCode rc = dlv->jn->ops->delivery(dlv->jn, arena, &want, create, &row, err);
+    KnCode rc = KN_E_NOTFOUND;
+    if (dlv->jn)
+        rc = dlv->jn->ops->delivery(dlv->jn, arena, &want, create, &row, err);
     if (rc == KN_E_NOTFOUND && !create) { /* looking at what was never delivered */
         row = want;
         row.cursor = -1;

@@ -139,11 +139,13 @@ KnCode kn_delivery_lag(KnDelivery *dlv, size_t history, KnArena *arena, KnDelive
     KN_TRY(kn_table_refresh(dlv->tbl, err));
     KN_TRY(kn_delivery_read_row(dlv, false, err));
     KnJournal *jn = dlv->jn;
-    KN_TRY(jn->ops->open_window(jn, arena, dlv->row.id, &lag.open, err));
-    KnJournalHistory done;
-    KN_TRY(jn->ops->history(jn, arena, dlv->row.id, history, &done, err));
-    lag.history = done.windows;
-    lag.n_history = done.n;
+    if (jn && dlv->row.id > 0) {
+        KN_TRY(jn->ops->open_window(jn, arena, dlv->row.id, &lag.open, err));
+        KnJournalHistory done;
+        KN_TRY(jn->ops->history(jn, arena, dlv->row.id, history, &done, err));
+        lag.history = done.windows;
+        lag.n_history = done.n;
+    }
     lag.row = dlv->row;
     const KnRef *ref = kn_metadata_find_ref(dlv->tbl->md, kn_str(dlv->opts.ref));
     lag.head = ref ? ref->snapshot_id : dlv->tbl->md->current_snapshot_id;

@@ -194,6 +194,48 @@ static KnCode compare_foreign(KnDuck *duck, KnArena *arena, const KnSchema *sche
     return KN_OK;
 }
 
+/* Columns of a target that was not made by us which would stay NULL and must not. */
+static KnCode refuse_required(KnDuck *duck, KnArena *arena, const KnSchema *schema, KnErr *err)
+{
+    KN_BUF_AUTO sql;
+    KN_BUF_AUTO names;
+    kn_buf_init(&sql, (size_t)16 << 20);
+    kn_buf_init(&names, (size_t)1 << 20);
+    kn_buf_printf(&sql,
+                  "SELECT coalesce(string_agg(column_name, ', '), '') FROM duckdb_columns() WHERE "
+                  "database_name = current_database() AND lower(schema_name) = lower(%s) AND "
+                  "lower(table_name) = lower(%s) AND NOT is_nullable AND column_default IS NULL "
+                  "AND lower(column_name) NOT IN (''",
+                  kn_duck_text(arena, duck->schema_name), kn_duck_text(arena, duck->table_name));
+    for (size_t i = 0; i < schema->root.n_fields; ++i)
+        kn_buf_printf(&sql, ", lower(%s)", kn_duck_text(arena, schema->root.fields[i].name));
+    kn_buf_char(&sql, ')');
+    KN_TRY(kn_buf_check(&sql, err));
+    KN_TRY(kn_session_query_text(duck->ses, sql.data, &names, err));
+    if (names.len == 0)
+        return KN_OK;
+    return kn_err_set(err, KN_E_REFUSED,
+                      "target %s in %s: the source has no column %s, which must not be NULL there: "
+                      "drop it, give it a default, or choose another --target",
+                      duck->target, duck->path, names.data);
+}
+
+static KnCode refuse_view(KnDuck *duck, KnArena *arena, KnErr *err)
+{
+    int64_t n;
+    KN_TRY(kn_duck_ask(duck, &n, err,
+                       "SELECT count(*) FROM duckdb_views() WHERE database_name = "
+                       "current_database() AND lower(schema_name) = lower(%s) AND "
+                       "lower(view_name) = lower(%s)",
+                       kn_duck_text(arena, duck->schema_name),
+                       kn_duck_text(arena, duck->table_name)));
+    if (n == 0)
+        return KN_OK;
+    return kn_err_set(err, KN_E_REFUSED,
+                      "target %s in %s is a view: drop it, or choose another --target",
+                      duck->target, duck->path);
+}
+
 /* A target of ours: every change must keep the values. */
 static KnCode compare_ours(KnArena *arena, const KnSchema *schema, const ColumnVec *ours,
                            KnBuf *diff, KnErr *err)
@@ -244,7 +286,7 @@ static KnCode check_columns(KnDuck *duck, KnArena *arena, const KnSchema *schema
     if (diff.len)
         return kn_err_set(err, KN_E_REFUSED, "target %s in %s: %s", duck->target, duck->path,
                           diff.data);
-    return KN_OK;
+    return ours->len ? KN_OK : refuse_required(duck, arena, schema, err);
 }
 
 KnCode kn_duck_check_columns(KnDuck *duck, const KnSinkWindow *win, KnErr *err)
@@ -253,6 +295,7 @@ KnCode kn_duck_check_columns(KnDuck *duck, const KnSinkWindow *win, KnErr *err)
     ColumnVec ours = {0}, actual = {0};
     bool there;
     KN_TRY(check_names(arena, win->schema, err));
+    KN_TRY(refuse_view(duck, arena, err));
     KN_TRY(kn_duck_has_table(duck, duck->schema_name, duck->table_name, &there, err));
     if (!there && !win->first)
         return kn_err_set(err, KN_E_REFUSED,
