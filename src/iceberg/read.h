@@ -33,6 +33,8 @@ typedef struct KnReadOptions {
 KN_NODISCARD KnCode kn_read_open(const KnTable *tbl, KnSession *ses, KnScanTasks tasks,
                                  const KnReadOptions *opts, KnRead **ret, KnErr *err);
 KnRead *kn_read_close(KnRead *read);
+/** Could all of these files be read, as far as manifests tell? KN_E_UNSUPPORTED by name if not. */
+KN_NODISCARD KnCode kn_read_check_formats(const KnTable *tbl, KnScanTasks tasks, KnErr *err);
 /** One SELECT over all groups (UNION ALL), to be used as a subquery on the same session. No task: a
  * SELECT without rows. */
 const char *kn_read_sql(const KnRead *read);

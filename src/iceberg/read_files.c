@@ -16,17 +16,33 @@ static const char *format_name(KnFileFormat format)
     return format == KN_FORMAT_ORC ? "ORC" : "Puffin";
 }
 
-static KnCode check_entry(const KnRead *read, const KnDataFile *file, KnErr *err)
+static KnCode check_entry(const KnTable *tbl, const KnDataFile *file, KnErr *err)
 {
     const char *kind = file->content == KN_CONTENT_DATA ? "data" : "delete";
     if (file->key_metadata.len > 0)
         return kn_err_set(err, KN_E_UNSUPPORTED,
                           "table %s: %s file '%.300s' is encrypted: encryption is not supported",
-                          read->tbl->name, kind, file->path);
+                          tbl->name, kind, file->path);
     if (file->format != KN_FORMAT_PARQUET && file->format != KN_FORMAT_AVRO)
         return kn_err_set(err, KN_E_UNSUPPORTED,
-                          "table %s: %s file '%.300s': %s %s files are not supported",
-                          read->tbl->name, kind, file->path, format_name(file->format), kind);
+                          "table %s: %s file '%.300s': %s %s files are not supported", tbl->name,
+                          kind, file->path, format_name(file->format), kind);
+    return KN_OK;
+}
+
+KnCode kn_read_check_formats(const KnTable *tbl, KnScanTasks tasks, KnErr *err)
+{
+    for (size_t i = 0; i < tasks.n; i++) {
+        const KnScanTask *task = &tasks.items[i];
+        KN_TRY(check_entry(tbl, &task->data->file, err));
+        for (size_t k = 0; k < task->n_deletes; k++) {
+            const KnDataFile *file = &task->deletes[k]->file;
+            bool vector = file->content == KN_CONTENT_POSITION_DELETES &&
+                          file->format == KN_FORMAT_PUFFIN && !file->key_metadata.len;
+            if (!vector)
+                KN_TRY(check_entry(tbl, file, err));
+        }
+    }
     return KN_OK;
 }
 
@@ -120,7 +136,7 @@ static KnCode look(Mapper *mapper, const KnManifestEntry *const *entries, size_t
     KnRead *read = mapper->read;
     const char **paths = kn_arena_alloc(read->arena, (n + 1) * sizeof(*paths));
     for (size_t i = 0; i < n; i++) {
-        KN_TRY(check_entry(read, &entries[i]->file, err));
+        KN_TRY(check_entry(read->tbl, &entries[i]->file, err));
         if (entries[i]->file.format == KN_FORMAT_AVRO)
             KN_TRY(kn_read_avro_copy(read, &entries[i]->file, &paths[i], err));
         else

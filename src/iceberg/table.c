@@ -183,7 +183,13 @@ KnCode kn_table_check_path(const KnTable *tbl, KnStr location, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnStr path = {0};
-    KN_TRY(normal_path(arena, location, &path, err));
+    KnCode rc = normal_path(arena, location, &path, err);
+    if (rc == KN_E_INVAL) /* the metadata's fault, not the user's */
+        return kn_err_set(err, KN_E_CORRUPT,
+                          "table %s: its metadata names a file '" KN_STR_FMT "', which is no path",
+                          tbl->name, KN_STR_ARG(location));
+    if (rc != KN_OK)
+        return kn_err_wrap(err, rc, "table %s", tbl->name);
     if (within_folder(arena, path, kn_str(tbl->md->location)) ||
         within_named_folders(tbl, arena, path) || within_siblings(tbl, arena, path))
         return KN_OK;

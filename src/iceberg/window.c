@@ -117,6 +117,23 @@ static KnCode settle_replace(KnWindow *win, KnErr *err)
     return KN_OK;
 }
 
+/* What cannot be read is refused before anything is. */
+static KnCode check_formats(const KnWindow *win, KnErr *err)
+{
+    const KnScanTasks lists[] = {
+        {win->added, win->n_added},
+        {win->removed, win->n_removed},
+        {win->touched, win->n_touched},
+        {win->touched_after, win->n_touched},
+    };
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        KnCode rc = kn_read_check_formats(win->tbl, lists[i], err);
+        if (rc != KN_OK)
+            return kn_err_wrap(err, rc, "snapshot %" PRId64, win->to->snapshot_id);
+    }
+    return KN_OK;
+}
+
 static KnCode fill(KnWindow *win, KnErr *err)
 {
     KN_TRY(read_operation(win, err));
@@ -130,7 +147,9 @@ static KnCode fill(KnWindow *win, KnErr *err)
     else
         win->kind = win->n_added > 0 ? KN_WINDOW_DIRECT : KN_WINDOW_EMPTY;
     count_cost(win);
-    if (win->kind == KN_WINDOW_EMPTY)
+    if (win->kind != KN_WINDOW_EMPTY)
+        KN_TRY(check_formats(win, err));
+    else
         win->upserts = win->deletes = 0;
     return KN_OK;
 }
