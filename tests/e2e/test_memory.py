@@ -61,7 +61,9 @@ def test_a_large_window_arrives_in_duckdb_in_bounded_memory(knut, tmp_path, larg
     _, small = deliver(knut, tmp_path, large_table, SMALL, "")
     copy, large = deliver(knut, tmp_path, large_table, LARGE, "")
     assert large < 512 * MIB
-    assert large < small * 1.15 + 8 * MIB, f"{small} KiB for {SMALL} rows, {large} KiB for {LARGE}"
+    # Both engines' buffers (--memory-limit) go on filling behind the smaller window's last row; four
+    # times the rows held in memory would be far more than this.
+    assert large < small * 1.35 + 8 * MIB, f"{small} KiB for {SMALL} rows, {large} KiB for {LARGE}"
     with duckdb.connect(str(copy.file), read_only=True) as db:
         got = db.execute("SELECT count(*), sum(id), count(DISTINCT city), max(ts), sum(amount)::BIGINT FROM copy").fetchone()
         want = db.execute("SELECT count(*), sum(id), count(DISTINCT city), max(ts), sum(amount)::BIGINT "
