@@ -31,6 +31,11 @@ KN_NODISCARD KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCata
 KN_NODISCARD KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, KnTable **ret_tbl,
                                     KnErr *err);
 
+/** A place as a person types it (`dir`, `/dir`, `file:///dir`), relative ones against the current
+ * folder; in arena. */
+KN_NODISCARD KnCode kn_locator_absolute(KnArena *arena, const char *given, const char **ret,
+                                        KnErr *err);
+
 /* The implementations (jdbc/, root/). io is owned by the catalog. */
 KN_NODISCARD KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret,
                                          KnErr *err);

@@ -5,6 +5,10 @@
  * A place is a row of `places`: the flag that chooses it and the function that opens it. Exactly
  * one is chosen.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
 #include "catalog/catalog.h"
 
 static KnCode open_warehouse(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
@@ -146,5 +150,21 @@ KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, KnTable **ret_
     }
     *ret_cat = cat;
     *ret_tbl = tbl;
+    return KN_OK;
+}
+
+KnCode kn_locator_absolute(KnArena *arena, const char *given, const char **ret, KnErr *err)
+{
+    if (strstr(given, ":/") || given[0] == '/') {
+        *ret = kn_arena_strdup(arena, given);
+        return KN_OK;
+    }
+    char *cwd = realpath(".", NULL);
+    if (!cwd)
+        return kn_err_set(err, KN_E_IO,
+                          "the current folder cannot be named; give an absolute path instead of %s",
+                          given);
+    *ret = kn_path_join(arena, kn_str(cwd), kn_str(given));
+    free(cwd);
     return KN_OK;
 }

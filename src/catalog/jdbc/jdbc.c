@@ -257,24 +257,11 @@ static const KnCatalogOps jdbc_ops = {
     .close = jdbc_close,
 };
 
-/* `dir` or `file:` URI, relative or not, to an absolute local path. */
-static KnCode absolute_folder(KnArena *arena, const char *given, const char **ret, KnErr *err)
-{
-    if (strstr(given, ":/") || given[0] == '/')
-        return kn_path_local(arena, kn_str(given), ret, err);
-    char *cwd = realpath(".", NULL);
-    if (!cwd)
-        return kn_err_set(err, KN_E_IO,
-                          "the current folder cannot be named; give an absolute --warehouse");
-    const char *joined = kn_path_join(arena, kn_str(cwd), kn_str(given));
-    free(cwd);
-    return kn_path_local(arena, kn_str(joined), ret, err);
-}
-
 static KnCode fill(JdbcCatalog *cat, const KnLocator *loc, bool create_db, KnErr *err)
 {
     const char *folder = NULL;
-    KN_TRY(absolute_folder(cat->arena, loc->warehouse, &folder, err));
+    KN_TRY(kn_locator_absolute(cat->arena, loc->warehouse, &folder, err));
+    KN_TRY(kn_path_local(cat->arena, kn_str(folder), &folder, err));
     cat->warehouse = kn_arena_printf(cat->arena, "file://%s", folder);
     KN_TRY(kn_io_open_for(kn_str(cat->warehouse), &cat->io, err));
     if (create_db)

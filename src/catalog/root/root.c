@@ -172,23 +172,6 @@ static const KnCatalogOps root_ops = {
     .close = root_close,
 };
 
-/* Relative paths are what a person types at --root and --metadata: made absolute here, once. */
-static KnCode absolute(KnArena *arena, const char *given, const char **ret, KnErr *err)
-{
-    if (strstr(given, ":/") || given[0] == '/') {
-        *ret = kn_arena_strdup(arena, given);
-        return KN_OK;
-    }
-    char *cwd = realpath(".", NULL);
-    if (!cwd)
-        return kn_err_set(err, KN_E_IO,
-                          "the current folder cannot be named; give an absolute path instead of %s",
-                          given);
-    *ret = kn_path_join(arena, kn_str(cwd), kn_str(given));
-    free(cwd);
-    return KN_OK;
-}
-
 static KnStr without_final_slash(const char *text)
 {
     KnStr s = kn_str(text);
@@ -200,7 +183,7 @@ static KnStr without_final_slash(const char *text)
 static KnCode fill(RootCatalog *cat, const KnLocator *loc, KnErr *err)
 {
     const char *place = NULL;
-    KN_TRY(absolute(cat->arena, loc->root ? loc->root : loc->metadata, &place, err));
+    KN_TRY(kn_locator_absolute(cat->arena, loc->root ? loc->root : loc->metadata, &place, err));
     KnStr trimmed = without_final_slash(place);
     place = kn_arena_strndup(cat->arena, trimmed.ptr, trimmed.len);
     cat->root = loc->root ? place : NULL;
