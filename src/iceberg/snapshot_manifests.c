@@ -3,9 +3,10 @@
  * snapshot_manifests.c - the manifests of a new snapshot out of those of its parent.
  *
  * Manifests are kept as they are unless they hold a file that goes: those are written anew, with
- * the file as DELETED and the others as EXISTING, numbers explicit. Added files come in a manifest
- * of their own. When a snapshot would have more than commit.manifest.min-count-to-merge manifests
- * of data of one spec, the old ones are merged up to commit.manifest.target-size-bytes each.
+ * the file as DELETED and the others as EXISTING, numbers explicit. Added files come in manifests
+ * of their own, one for each content (data, deletes) and partition spec. When a snapshot would have
+ * more than commit.manifest.min-count-to-merge manifests of one content and spec, the old ones are
+ * merged up to commit.manifest.target-size-bytes each.
  * Manifests without a live file are dropped, except those this snapshot has made.
  *
  * A removed file is looked for only in manifests whose spec and sequence numbers allow it. One that
@@ -18,6 +19,22 @@
 #include "iceberg/write_internal.h"
 
 typedef KN_VEC(KnManifestFile) FileVec;
+
+/* What the files of one manifest have in common. */
+typedef struct Kind {
+    bool deletes;
+    int32_t spec_id;
+} Kind;
+
+static Kind kind_of(const KnManifestFile *file)
+{
+    return (Kind){file->deletes, file->spec_id};
+}
+
+static bool is_of(const KnManifestFile *file, Kind kind)
+{
+    return file->deletes == kind.deletes && file->spec_id == kind.spec_id;
+}
 
 typedef struct Build {
     KnWriter *w;
@@ -78,15 +95,14 @@ static KnCode read_manifest(Rewrite *rewrite, const KnManifestFile *file, KnErr 
 }
 
 static KnCode write_manifest(Build *build, const KnManifestEntry *const *entries, size_t n,
-                             const KnManifestFile *like, KnErr *err)
+                             Kind kind, KnErr *err)
 {
     KnWriter *w = build->w;
     const KnMetadata *md = w->tbl->md;
-    int32_t spec_id = like ? like->spec_id : w->spec->spec_id;
-    const KnPartitionSpec *spec = kn_metadata_find_spec(md, spec_id);
+    const KnPartitionSpec *spec = kn_metadata_find_spec(md, kind.spec_id);
     if (!spec)
         return kn_err_set(err, KN_E_CONFLICT, "table %s: partition spec %d is gone", w->tbl->name,
-                          spec_id);
+                          kind.spec_id);
     const KnType *type = NULL;
     KN_TRY(kn_partition_type(w->arena, spec, kn_metadata_schema(md), &type, err));
     char attempt[37];
@@ -97,7 +113,7 @@ static KnCode write_manifest(Build *build, const KnManifestEntry *const *entries
         .schema = kn_metadata_schema(md),
         .spec = spec,
         .partition_type = type,
-        .deletes = like && like->deletes,
+        .deletes = kind.deletes,
         .snapshot_id = build->snapshot_id,
         .entries = entries,
         .n_entries = n,
@@ -118,7 +134,7 @@ static bool is_dead(const KnManifestFile *file)
 static bool may_hold(const KnManifestFile *file, const KnManifestEntry *entry)
 {
     bool is_delete = entry->file.content != KN_CONTENT_DATA;
-    return file->deletes == is_delete && file->spec_id == entry->file.spec_id &&
+    return is_of(file, (Kind){is_delete, entry->file.spec_id}) &&
            file->min_sequence_number <= entry->sequence_number &&
            file->sequence_number >= entry->sequence_number;
 }
@@ -149,7 +165,7 @@ static KnCode filter_manifest(Build *build, const KnManifestFile *file, KnErr *e
     Rewrite rewrite = {.build = build};
     KnCode rc = read_manifest(&rewrite, file, err);
     if (rc == KN_OK)
-        rc = write_manifest(build, rewrite.entries.items, rewrite.entries.len, file, err);
+        rc = write_manifest(build, rewrite.entries.items, rewrite.entries.len, kind_of(file), err);
     build->n_found += rewrite.n_removed;
     build->n_replaced++;
     kn_vec_done(&rewrite.entries);
@@ -182,86 +198,133 @@ static void note_removed(Build *build)
 
 /* ---- merging ---- */
 
-static size_t count_mergeable(const FileVec *files, int32_t spec_id)
+static size_t count_mergeable(const FileVec *files, Kind kind)
 {
     size_t n = 0;
     for (size_t i = 0; i < files->len; i++)
-        n += !files->items[i].deletes && files->items[i].spec_id == spec_id;
+        n += is_of(&files->items[i], kind);
     return n;
 }
 
-/* Takes kept manifests of the spec into one, until it is full; false = fewer than two were left. */
-static KnCode merge_bin(Build *build, FileVec *rest, int64_t target, size_t *at, KnErr *err)
+typedef struct Merging {
+    Kind kind;
+    int64_t target; /* bytes of a merged manifest */
+    size_t at;      /* in the kept ones */
+    FileVec rest;   /* that stay as they are */
+} Merging;
+
+/* Takes kept manifests of the kind into one, until it is full. */
+static KnCode merge_bin(Build *build, Merging *merging, KnErr *err)
 {
-    int32_t spec_id = build->w->spec->spec_id;
     Rewrite rewrite = {.build = build};
-    const KnManifestFile *like = NULL;
+    const KnManifestFile *last = NULL;
     int64_t size = 0;
     size_t n = 0;
     KnCode rc = KN_OK;
-    for (; rc == KN_OK && *at < build->kept.len; ++*at) {
-        const KnManifestFile *file = &build->kept.items[*at];
-        bool mergeable = !file->deletes && file->spec_id == spec_id && file->length < target;
-        if (!mergeable) {
-            *kn_vec_push(rest) = *file;
+    for (; rc == KN_OK && merging->at < build->kept.len; merging->at++) {
+        const KnManifestFile *file = &build->kept.items[merging->at];
+        if (!is_of(file, merging->kind) || file->length >= merging->target) {
+            *kn_vec_push(&merging->rest) = *file;
             continue;
         }
-        if (n > 0 && size + file->length > target)
+        if (n > 0 && size + file->length > merging->target)
             break;
-        like = file;
+        last = file;
         size += file->length;
         n++;
         rc = read_manifest(&rewrite, file, err);
     }
     if (rc == KN_OK && n == 1)
-        *kn_vec_push(rest) = *like;
+        *kn_vec_push(&merging->rest) = *last;
     else if (rc == KN_OK && n > 1)
-        rc = write_manifest(build, rewrite.entries.items, rewrite.entries.len, like, err);
+        rc = write_manifest(build, rewrite.entries.items, rewrite.entries.len, merging->kind, err);
     build->n_replaced += n > 1 ? (int64_t)n : 0;
     kn_vec_done(&rewrite.entries);
     return rc;
 }
 
-static KnCode merge(Build *build, KnErr *err)
+static KnCode merge(Build *build, Kind kind, KnErr *err)
 {
     const KnMetadata *md = build->w->tbl->md;
     const char *enabled = kn_metadata_property(md, "commit.manifest-merge.enabled", "true");
     int64_t min = kn_write_property_i64(md, "commit.manifest.min-count-to-merge", 100);
-    int64_t target =
-        kn_write_property_i64(md, "commit.manifest.target-size-bytes", INT64_C(8) << 20);
-    size_t n = count_mergeable(&build->kept, build->w->spec->spec_id);
+    size_t n = count_mergeable(&build->kept, kind);
     if (strcasecmp(enabled, "true") != 0 || (int64_t)n + 1 <= min)
         return KN_OK;
     KnMap *removed = build->removed;
     build->removed = NULL; /* what was to go is gone from the kept ones */
-    FileVec rest = {0};
-    size_t at = 0;
+    Merging merging = {.kind = kind};
+    merging.target =
+        kn_write_property_i64(md, "commit.manifest.target-size-bytes", INT64_C(8) << 20);
     KnCode rc = KN_OK;
-    while (rc == KN_OK && at < build->kept.len)
-        rc = merge_bin(build, &rest, target, &at, err);
+    while (rc == KN_OK && merging.at < build->kept.len)
+        rc = merge_bin(build, &merging, err);
     build->removed = removed;
     kn_vec_done(&build->kept);
-    build->kept = rest;
+    build->kept = merging.rest;
     return rc;
+}
+
+/* Every kind of which this snapshot has a manifest of its own. */
+static KnCode merge_all(Build *build, KnErr *err)
+{
+    size_t n = build->created.len;
+    for (size_t i = 0; i < n; i++) {
+        Kind kind = kind_of(&build->created.items[i]);
+        size_t first = 0;
+        while (!is_of(&build->created.items[first], kind))
+            first++;
+        if (first == i)
+            KN_TRY(merge(build, kind, err));
+    }
+    return KN_OK;
 }
 
 /* ---- all ---- */
 
+/* A manifest for each partition spec among the entries, in the order in which they come up. */
+static KnCode write_added(Build *build, const KnManifestEntry *const *entries, size_t n,
+                          bool deletes, KnErr *err)
+{
+    KnEntryVec same = {0};
+    KN_VEC(int32_t) done = {0};
+    KnCode rc = KN_OK;
+    for (size_t i = 0; rc == KN_OK && i < n; i++) {
+        Kind kind = {deletes, entries[i]->file.spec_id};
+        bool seen = false;
+        kn_vec_foreach (&done, spec_id)
+            seen |= *spec_id == kind.spec_id;
+        if (seen)
+            continue;
+        *kn_vec_push(&done) = kind.spec_id;
+        same.len = 0;
+        for (size_t k = i; k < n; k++) {
+            if (entries[k]->file.spec_id == kind.spec_id)
+                *kn_vec_push(&same) = entries[k];
+        }
+        rc = write_manifest(build, same.items, same.len, kind, err);
+    }
+    kn_vec_done(&same);
+    kn_vec_done(&done);
+    return rc;
+}
+
 static KnCode build_all(Build *build, const KnSnapshot *parent, KnErr *err)
 {
     KnWriter *w = build->w;
+    const KnSnapshotDraft *draft = build->draft;
     KnManifestFile *files = NULL;
     size_t n = 0;
     if (parent)
         KN_TRY(kn_manifest_list_read(w->tbl->io, w->arena, parent, &files, &n, err));
-    if (build->draft->n_added > 0)
-        KN_TRY(write_manifest(build, build->draft->added, build->draft->n_added, NULL, err));
+    KN_TRY(write_added(build, draft->added, draft->n_added, false, err));
+    KN_TRY(write_added(build, draft->added_deletes, draft->n_added_deletes, true, err));
     for (size_t i = 0; i < n; i++) {
         if (!is_dead(&files[i]))
             KN_TRY(filter_manifest(build, &files[i], err));
     }
     KN_TRY(check_found(build, err));
-    return merge(build, err);
+    return merge_all(build, err);
 }
 
 KnCode kn_snapshot_manifests(KnWriter *w, const KnSnapshotDraft *draft, const KnSnapshot *parent,

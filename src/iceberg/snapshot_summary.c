@@ -74,9 +74,11 @@ static void put_total(json_t *obj, const KnSnapshot *parent, const char *key, in
 static int64_t changed_partitions(const KnWriter *w, const KnSnapshotDraft *draft)
 {
     KN_MAP_AUTO seen = kn_map_new();
-    const KnManifestEntry *const *lists[] = {draft->added, draft->removed};
-    size_t lengths[] = {draft->n_added, draft->n_removed};
-    for (int l = 0; l < 2; l++) {
+    const KnManifestEntry *const *lists[] = {draft->added, draft->added_deletes, draft->removed,
+                                             draft->removed_deletes};
+    size_t lengths[] = {draft->n_added, draft->n_added_deletes, draft->n_removed,
+                        draft->n_removed_deletes};
+    for (int l = 0; l < 4; l++) {
         for (size_t i = 0; i < lengths[l]; i++) {
             const KnDataFile *file = &lists[l][i]->file;
             const KnPartitionSpec *spec = kn_metadata_find_spec(w->tbl->md, file->spec_id);
@@ -104,6 +106,12 @@ static void put_added(json_t *obj, const Sums *a)
 {
     put_count(obj, "added-data-files", a->data_files);
     put_count(obj, "added-records", a->records);
+    put_count(obj, "added-delete-files", a->delete_files);
+    put_count(obj, "added-position-delete-files", a->position_files);
+    put_count(obj, "added-equality-delete-files", a->equality_files);
+    put_count(obj, "added-dvs", a->vectors);
+    put_count(obj, "added-position-deletes", a->position_deletes);
+    put_count(obj, "added-equality-deletes", a->equality_deletes);
     put_count(obj, "added-files-size", a->bytes);
 }
 
@@ -136,6 +144,7 @@ json_t *kn_snapshot_summary(const KnWriter *w, const KnSnapshotDraft *draft,
     Sums added = {0};
     Sums removed = {0};
     sum_files(&added, draft->added, draft->n_added);
+    sum_files(&added, draft->added_deletes, draft->n_added_deletes);
     sum_files(&removed, draft->removed, draft->n_removed);
     sum_files(&removed, draft->removed_deletes, draft->n_removed_deletes);
     json_t *obj = json_object();

@@ -66,11 +66,13 @@ void kn_write_field_ids_sql(KnBuf *buf, const KnSchema *schema, bool lineage);
 /* ---- snapshots ---- */
 typedef struct KnSnapshotDraft {
     const char *operation;
-    size_t n_added;
+    size_t n_added; /* data files */
     const KnManifestEntry *const *added;
+    size_t n_added_deletes; /* delete files and deletion vectors */
+    const KnManifestEntry *const *added_deletes;
     size_t n_removed; /* live data files that go */
     const KnManifestEntry *const *removed;
-    size_t n_removed_deletes; /* live delete files that go with them */
+    size_t n_removed_deletes; /* live delete files that go with them, or are replaced */
     const KnManifestEntry *const *removed_deletes;
     /* Asked before an attempt on a newer base than the one the draft was made for: KN_E_CONFLICT
      * when the draft is void there. NULL = it is never void. */
