@@ -48,7 +48,8 @@ static KnCode read_file(KnAvroReader *reader, KnArena *arena)
     KN_TRY(kn_read_avro_shape(arena, kn_avro_reader_type(reader), &shape, NULL));
     KN_TRY(kn_builder_open(engine(), shape.sql_types, shape.root.n_children, &builder, NULL));
     KnCode rc = read_rows(reader, &shape, builder);
-    kn_batch_unref(kn_builder_take(builder));
+    if (rc == KN_OK) /* else the last row may be half there */
+        kn_batch_unref(kn_builder_take(builder));
     kn_builder_close(builder);
     return rc;
 }
