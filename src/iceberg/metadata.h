@@ -154,11 +154,15 @@ typedef enum KnRequirementKind {
     KN_REQUIRE_LAST_ASSIGNED_PARTITION_ID,
     KN_REQUIRE_DEFAULT_SPEC_ID,
     KN_REQUIRE_DEFAULT_SORT_ORDER_ID,
+    /* Ours alone, REST has no words for them: no ref came or went, and a snapshot is still there.
+     */
+    KN_REQUIRE_REF_COUNT,
+    KN_REQUIRE_SNAPSHOT,
 } KnRequirementKind;
 typedef struct KnRequirement {
     KnRequirementKind kind;
     const char *text; /* uuid, ref name */
-    int64_t number;   /* -1 for a ref that must not exist */
+    int64_t number;   /* id or count; -1 for a ref that must not exist */
 } KnRequirement;
 
 typedef struct KnTableCommit {

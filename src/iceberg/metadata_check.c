@@ -43,6 +43,13 @@ static KnCode check_number(const char *what, int64_t expected, int64_t found, Kn
                       (long long)expected, (long long)found);
 }
 
+static KnCode check_snapshot(const KnMetadata *base, int64_t id, KnErr *err)
+{
+    if (kn_metadata_find_snapshot(base, id))
+        return KN_OK;
+    return kn_err_set(err, KN_E_CONFLICT, FAILED "snapshot %lld is gone", (long long)id);
+}
+
 static KnCode check(const KnMetadata *base, const KnRequirement *req, KnErr *err)
 {
     switch (req->kind) {
@@ -61,6 +68,10 @@ static KnCode check(const KnMetadata *base, const KnRequirement *req, KnErr *err
         return check_number("default partition spec", req->number, base->default_spec_id, err);
     case KN_REQUIRE_DEFAULT_SORT_ORDER_ID:
         return check_number("default sort order", req->number, base->default_sort_order_id, err);
+    case KN_REQUIRE_REF_COUNT:
+        return check_number("number of branches and tags", req->number, (int64_t)base->n_refs, err);
+    case KN_REQUIRE_SNAPSHOT:
+        return check_snapshot(base, req->number, err);
     default:
         return kn_err_set(err, KN_E_CONFLICT, FAILED "table already exists");
     }

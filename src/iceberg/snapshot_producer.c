@@ -9,20 +9,13 @@
  * files that no metadata names.
  */
 #include <inttypes.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/path.h"
 #include "base/random.h"
-#include "base/stop.h"
 #include "iceberg/write_internal.h"
-
-int64_t kn_write_property_i64(const KnMetadata *md, const char *key, int64_t dflt)
-{
-    const char *text = kn_metadata_property(md, key, NULL);
-    int64_t value = 0;
-    return text && kn_str_to_i64(kn_str(text), &value) && value >= 0 ? value : dflt;
-}
 
 const char *kn_writer_branch(const KnWriter *w)
 {
@@ -66,6 +59,27 @@ static KnCode check_branch(const KnWriter *w, KnErr *err)
     return KN_OK;
 }
 
+static KnCode check_staging(const KnWriter *w, KnErr *err)
+{
+    const char *id = w->opts ? w->opts->wap_id : NULL;
+    const char *enabled = kn_metadata_property(w->tbl->md, "write.wap.enabled", "false");
+    if (!id)
+        return KN_OK;
+    if (!*id)
+        return kn_err_set(err, KN_E_INVAL, "table %s: the id to stage under is empty",
+                          w->tbl->name);
+    if (strcmp(kn_writer_branch(w), "main") != 0)
+        return kn_err_set(err, KN_E_INVAL,
+                          "table %s: a snapshot is staged, or goes to branch %s, not both",
+                          w->tbl->name, kn_writer_branch(w));
+    if (strcasecmp(enabled, "true") != 0)
+        return kn_err_set(err, KN_E_INVAL,
+                          "table %s does not stage snapshots: set its property "
+                          "write.wap.enabled=true",
+                          w->tbl->name);
+    return KN_OK;
+}
+
 static KnCode write_list(KnWriter *w, const KnManifestSet *set, KnSnapshot *snap, KnErr *err)
 {
     const KnMetadata *md = w->tbl->md;
@@ -91,14 +105,19 @@ static KnCode write_list(KnWriter *w, const KnManifestSet *set, KnSnapshot *snap
 }
 
 /* The commit of one attempt; w->tbl shows the new metadata after. */
-static KnCode commit(KnWriter *w, const KnSnapshot *snap, const KnRef *ref, KnErr *err)
+static KnCode commit(KnWriter *w, const KnSnapshotDraft *draft, const KnSnapshot *snap,
+                     const KnRef *ref, KnErr *err)
 {
     const KnMetadata *md = w->tbl->md;
     const char *branch = kn_writer_branch(w);
-    KnRequirement reqs[] = {
+    KnRequirement reqs[3] = {
         {.kind = KN_REQUIRE_REF_SNAPSHOT_ID, .text = branch, .number = ref ? ref->snapshot_id : -1},
-        {.kind = KN_REQUIRE_UUID, .text = md->uuid},
     };
+    size_t n_reqs = 1;
+    if (md->uuid)
+        reqs[n_reqs++] = (KnRequirement){.kind = KN_REQUIRE_UUID, .text = md->uuid};
+    if (draft->source_id)
+        reqs[n_reqs++] = (KnRequirement){.kind = KN_REQUIRE_SNAPSHOT, .number = draft->source_id};
     KnRef moved = {.min_snapshots_to_keep = -1, .max_snapshot_age_ms = -1, .max_ref_age_ms = -1};
     if (ref)
         moved = *ref;
@@ -109,10 +128,11 @@ static KnCode commit(KnWriter *w, const KnSnapshot *snap, const KnRef *ref, KnEr
         {.kind = KN_UPDATE_ADD_SNAPSHOT, .snapshot = *snap},
         {.kind = KN_UPDATE_SET_SNAPSHOT_REF, .text = branch, .ref = moved},
     };
+    bool staged = w->opts && w->opts->wap_id;
     KnTableCommit change = {.requirements = reqs,
-                            .n_requirements = md->uuid ? 2 : 1,
+                            .n_requirements = n_reqs,
                             .updates = updates,
-                            .n_updates = 2};
+                            .n_updates = staged ? 1 : 2};
     KN_TRY(kn_fault_at("write-before-commit", err));
     return kn_table_commit(w->tbl, &change, err);
 }
@@ -140,7 +160,7 @@ static KnCode attempt(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id
     KN_TRY(write_list(w, &set, &snap, err));
     KN_JSON_AUTO summary = kn_snapshot_summary(w, draft, parent, &set);
     snap.summary = summary;
-    KN_TRY(commit(w, &snap, ref, err));
+    KN_TRY(commit(w, draft, &snap, ref, err));
     *ret_id = snap.snapshot_id;
     return KN_OK;
 }
@@ -150,21 +170,6 @@ static void remove_files(KnWriter *w, KnPathVec *files)
     kn_vec_foreach (files, path)
         (void)kn_io_remove(w->tbl->io, kn_str(*path), NULL);
     files->len = 0;
-}
-
-/* Doubling from the least wait, with jitter; false = asked to stop. */
-static bool wait_before(const KnWriter *w, int64_t tries)
-{
-    const KnMetadata *md = w->tbl->md;
-    int64_t least = kn_write_property_i64(md, "commit.retry.min-wait-ms", 100);
-    int64_t most = kn_write_property_i64(md, "commit.retry.max-wait-ms", 60000);
-    int64_t ms = least;
-    for (int64_t i = 1; i < tries && ms < most; i++)
-        ms *= 2;
-    if (ms > most)
-        ms = most;
-    KnRng rng = {(uint64_t)kn_random_id()};
-    return !kn_stop_wait(ms * 500 + (int64_t)(kn_rng_unit(&rng) * (double)ms * 500));
 }
 
 static KnCode rebase(KnWriter *w, const KnSnapshotDraft *draft, KnErr *err)
@@ -202,7 +207,7 @@ KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *r
         if (rc == KN_OK || rc == KN_E_UNKNOWN)
             return rc;
         remove_files(w, &w->meta_files);
-        if (rc != KN_E_CONFLICT || tries >= retries || !wait_before(w, tries + 1))
+        if (rc != KN_E_CONFLICT || tries >= retries || !kn_commit_wait(w->tbl->md, tries + 1))
             return rc;
         KN_TRY(rebase(w, draft, err));
     }
@@ -242,6 +247,8 @@ KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses, const KnWriteOp
     KnCode rc = kn_partition_type(w->arena, w->spec, w->schema, &w->partition_type, err);
     if (rc == KN_OK)
         rc = check_branch(w, err);
+    if (rc == KN_OK)
+        rc = check_staging(w, err);
     if (rc != KN_OK)
         kn_writer_done(w, true);
     return rc;

@@ -160,5 +160,7 @@ json_t *kn_snapshot_summary(const KnWriter *w, const KnSnapshotDraft *draft,
     json_object_set_new(obj, "engine-version", json_string(KN_VERSION_STRING));
     for (size_t i = 0; w->opts && i < w->opts->n_summary; i++)
         json_object_set_new(obj, w->opts->summary[2 * i], json_string(w->opts->summary[2 * i + 1]));
+    if (w->opts && w->opts->wap_id)
+        json_object_set_new(obj, "wap.id", json_string(w->opts->wap_id));
     return obj;
 }

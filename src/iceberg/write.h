@@ -16,6 +16,8 @@
 
 typedef struct KnWriteOptions {
     const char *branch;         /* NULL = main */
+    const char *wap_id;         /* the snapshot is staged under this id (write, audit, publish): no
+                                   branch moves; needs write.wap.enabled=true. NULL = not */
     const char *const *summary; /* pairs of key, value to add to the snapshot summary */
     size_t n_summary;           /* number of pairs */
     bool (*cancelled)(void);    /* or NULL; asked between files */

@@ -9,6 +9,7 @@
  * snapshot_summary.c). Every file made is noted in the writer, so that a failure can remove it.
  */
 #include "base/vec.h"
+#include "iceberg/commit_retry.h"
 #include "iceberg/plan.h"
 #include "iceberg/write.h"
 
@@ -74,6 +75,7 @@ typedef struct KnSnapshotDraft {
     const KnManifestEntry *const *removed;
     size_t n_removed_deletes; /* live delete files that go with them, or are replaced */
     const KnManifestEntry *const *removed_deletes;
+    int64_t source_id; /* a snapshot that must be there still when this is committed; 0 = none */
     /* Asked before an attempt on a newer base than the one the draft was made for: KN_E_CONFLICT
      * when the draft is void there. NULL = it is never void. */
     KnCode (*validate)(void *arg, const KnSnapshot *base, const KnSnapshot *head, KnErr *err);
@@ -99,4 +101,3 @@ json_t *kn_snapshot_summary(const KnWriter *w, const KnSnapshotDraft *draft,
                             const KnSnapshot *parent, const KnManifestSet *manifests);
 /** Location of a new file of metadata, noted in w->meta_files. */
 const char *kn_writer_meta_path(KnWriter *w, const char *name);
-int64_t kn_write_property_i64(const KnMetadata *md, const char *key, int64_t dflt);

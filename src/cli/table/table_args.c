@@ -306,6 +306,46 @@ KnCode kn_args_schema_like(const KnCall *call, const char *file, KnSchema **ret,
     return kn_err_wrap(err, rc, "--like %s", file);
 }
 
+static KnCode check_summary_key(const char *word, KnStr key, KnErr *err)
+{
+    static const char *const ours[] = {"operation",
+                                       "added-",
+                                       "deleted-",
+                                       "removed-",
+                                       "total-",
+                                       "changed-partition-count",
+                                       "manifests-",
+                                       "engine-",
+                                       "wap.id",
+                                       "published-wap-id",
+                                       "source-snapshot-id",
+                                       "replace-partitions"};
+    if (!key.len)
+        return kn_err_set(err, KN_E_INVAL, "--summary '%.100s': expected KEY=VALUE", word);
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        if (kn_str_starts_with(key, kn_str(ours[i])))
+            return kn_err_set(err, KN_E_INVAL,
+                              "--summary '%.100s': the writer sets this key itself", word);
+    return KN_OK;
+}
+
+KnCode kn_args_summary(const KnCall *call, const KnOptList *words, KnWriteOptions *write,
+                       KnErr *err)
+{
+    const char **pairs = kn_arena_alloc(call->arena, (words->len * 2 + 1) * sizeof(*pairs));
+    for (size_t i = 0; i < words->len; i++) {
+        const char *word = words->items[i];
+        const char *equals = strchr(word, '=');
+        KnStr key = {word, equals ? (size_t)(equals - word) : 0};
+        KN_TRY(check_summary_key(word, key, err));
+        pairs[2 * i] = kn_arena_strndup(call->arena, key.ptr, key.len);
+        pairs[2 * i + 1] = equals + 1;
+    }
+    write->summary = pairs;
+    write->n_summary = words->len;
+    return KN_OK;
+}
+
 KnCode kn_args_print_result(const KnCall *call, const KnTable *tbl, const char *operation,
                             const KnWriteResult *result, KnErr *err)
 {

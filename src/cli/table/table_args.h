@@ -25,6 +25,11 @@ KN_NODISCARD KnCode kn_args_schema_file(KnArena *arena, const char *file, KnSche
  * cannot hold. */
 KN_NODISCARD KnCode kn_args_schema_like(const KnCall *call, const char *file, KnSchema **ret,
                                         KnErr *err);
+/** KEY=VALUE words as pairs for the snapshot's summary; keys that the writer itself sets are
+ * refused.
+ */
+KN_NODISCARD KnCode kn_args_summary(const KnCall *call, const KnOptList *words,
+                                    KnWriteOptions *write, KnErr *err);
 /** Prints what a writing command did. */
 KN_NODISCARD KnCode kn_args_print_result(const KnCall *call, const KnTable *tbl,
                                          const char *operation, const KnWriteResult *result,

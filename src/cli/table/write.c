@@ -12,6 +12,8 @@ typedef struct WriteCommandOptions {
     KnRowsFrom rows;
     const char *where;
     const char *branch;
+    const char *wap_id;
+    KnOptList summary; /* KEY=VALUE */
 } WriteCommandOptions;
 
 #define BRANCH_ROW                                                                                 \
@@ -25,8 +27,21 @@ typedef struct WriteCommandOptions {
         .value = "FILTER", .doc = "Rows that go: \"id = 7 AND at < '2026-01-01'\"; TRUE for all"   \
     }
 
-static const KnOption append_rows[] = {BRANCH_ROW};
-static const KnOption filter_rows[] = {WHERE_ROW, BRANCH_ROW};
+#define SNAPSHOT_ROWS                                                                              \
+    {.name = "wap-id",                                                                             \
+     .type = KN_OPT_TEXT,                                                                          \
+     .offset = offsetof(WriteCommandOptions, wap_id),                                              \
+     .value = "ID",                                                                                \
+     .doc = "Stage the snapshot under this id: 'publish' makes it current (needs the table "       \
+            "property write.wap.enabled=true)"},                                                   \
+    {                                                                                              \
+        .name = "summary", .type = KN_OPT_REPEAT,                                                  \
+        .offset = offsetof(WriteCommandOptions, summary), .value = "KEY=VALUE",                    \
+        .doc = "Put this into the snapshot's summary"                                              \
+    }
+
+static const KnOption append_rows[] = {BRANCH_ROW, SNAPSHOT_ROWS};
+static const KnOption filter_rows[] = {WHERE_ROW, BRANCH_ROW, SNAPSHOT_ROWS};
 
 typedef enum Verb { VERB_APPEND, VERB_DELETE, VERB_OVERWRITE } Verb;
 
@@ -44,7 +59,9 @@ static KnCode write_snapshot(KnCall *call, Verb verb, KnTable *tbl, KnSession *s
 {
     static const char *const names[] = {"append", "delete", "overwrite"};
     const WriteCommandOptions *opts = call->options;
-    KnWriteOptions write = {.branch = opts->branch, .cancelled = kn_stop_requested};
+    KnWriteOptions write = {
+        .branch = opts->branch, .wap_id = opts->wap_id, .cancelled = kn_stop_requested};
+    KN_TRY(kn_args_summary(call, &opts->summary, &write, err));
     KnWriteResult result = {.snapshot_id = -1};
     const KnExpr *filter = NULL;
     const char *sql = NULL;
