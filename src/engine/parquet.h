@@ -58,10 +58,34 @@ typedef struct KnPqColumnStats {
     const char *max;
 } KnPqColumnStats;
 
+/* What the engine's writer cannot say: the leaf with this field id is written as BLOB or BIGINT,
+ * and called so in the file (parquet_finish.h). */
+typedef enum KnPqAs {
+    KN_PQ_AS_IT_IS,
+    KN_PQ_AS_FIXED,     /* FIXED_LEN_BYTE_ARRAY(length), of BLOB */
+    KN_PQ_AS_NANOS,     /* TIMESTAMP(NANOS, false), of BIGINT */
+    KN_PQ_AS_NANOS_UTC, /* TIMESTAMP(NANOS, true), of BIGINT */
+} KnPqAs;
+typedef struct KnPqColumnType {
+    int32_t field_id;
+    KnPqAs as;
+    int32_t length;
+} KnPqColumnType;
+
+/* The true size of a column whose statistics tell what it was before it was finished. */
+typedef struct KnPqResized {
+    int32_t field_id;
+    int64_t size_bytes;
+} KnPqResized;
+
 typedef struct KnPqWritten {
     const char *path;
     int64_t n_rows;
     int64_t size_bytes;
+    size_t n_groups; /* row groups, and where each begins */
+    const int64_t *group_offsets;
+    size_t n_resized;
+    const KnPqResized *resized;
     size_t n_columns;
     const KnPqColumnStats *columns;
     size_t n_partition_keys; /* PARTITION_BY column values, in order; NULL = null */
@@ -84,6 +108,8 @@ typedef struct KnPqWriteOptions {
     /* The engine's dictionaries take 0.0 and -0.0 for one value and write whichever came first: set
      * where rows have -0.0. */
     bool no_dictionary;
+    const KnPqColumnType *types; /* columns whose type the engine cannot write; by field id */
+    size_t n_types;
 } KnPqWriteOptions;
 
 /** Runs COPY … RETURN_STATS. No rows = no files. On failure files already made are left: the caller

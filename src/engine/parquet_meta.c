@@ -210,7 +210,13 @@ static void column_meta_write(Rewrite *w, const KnPqChunk *chunk)
     int last = 0;
     KnThriftField f = {0};
     while (kn_thrift_field_next(&w->t, &f)) {
-        if (f.id < 4 || f.id == 5 || f.id == 8 || f.id == 12 || f.id == 13 || f.id > 15) {
+        if (f.id == 1 && chunk->is_fixed) {
+            kn_thrift_skip(&w->t, f.type);
+            kn_thrift_write_i32(w->buf, &last, f.id, KN_PQ_TYPE_FIXED);
+            continue;
+        }
+        if (w->meta->in_place || f.id < 4 || f.id == 5 || f.id == 8 || f.id == 12 || f.id == 13 ||
+            f.id > 15) {
             kn_thrift_copy(w->buf, &last, &f, &w->t);
             continue;
         }
@@ -240,7 +246,7 @@ static void chunk_write(Rewrite *w)
         if (f.id == 3 && f.type == KN_THRIFT_STRUCT) {
             kn_thrift_write_field(w->buf, &last, f.id, f.type);
             column_meta_write(w, chunk);
-        } else if (f.id == 2 || (f.id >= 4 && f.id <= 7)) {
+        } else if (!w->meta->in_place && (f.id == 2 || (f.id >= 4 && f.id <= 7))) {
             kn_thrift_skip(&w->t, f.type);
             if (f.id == 2)
                 kn_thrift_write_i64(w->buf, &last, f.id, 0);
@@ -276,7 +282,7 @@ static void group_write(Rewrite *w)
             kn_thrift_write_list(w->buf, KN_THRIFT_STRUCT, n);
             for (uint64_t i = 0; i < n; i++)
                 chunk_write(w);
-        } else if (f.id == 2 || f.id == 5 || f.id == 6) {
+        } else if (!w->meta->in_place && (f.id == 2 || f.id == 5 || f.id == 6)) {
             kn_thrift_skip(&w->t, f.type);
             kn_thrift_write_i64(w->buf, &last, f.id, group_number(w->meta, group, f.id));
         } else {
@@ -293,6 +299,10 @@ KnCode kn_pq_meta_write(const KnPqMeta *meta, KnBuf *buf, KnErr *err)
     int last = 0;
     KnThriftField f = {0};
     while (kn_thrift_field_next(&w.t, &f)) {
+        if (f.id == 2 && f.type == KN_THRIFT_LIST && meta->retypes) {
+            kn_pq_schema_write(meta, buf, &last, &f, &w.t);
+            continue;
+        }
         if (f.id != 4) {
             kn_thrift_copy(buf, &last, &f, &w.t);
             continue;
@@ -305,4 +315,11 @@ KnCode kn_pq_meta_write(const KnPqMeta *meta, KnBuf *buf, KnErr *err)
     }
     kn_buf_char(buf, KN_THRIFT_STOP);
     return kn_buf_check(buf, err);
+}
+
+void kn_pq_tail_write(KnBuf *buf, size_t len)
+{
+    for (int shift = 0; shift < 32; shift += 8)
+        kn_buf_char(buf, (char)(len >> shift));
+    kn_buf_append(buf, "PAR1", MAGIC);
 }

@@ -4,7 +4,8 @@
  *
  * RETURN_STATS yields a row for each file: name, counts, a map of leaf path to statistics (texts),
  * and a map of partition columns to values. Leaf paths are quoted identifiers joined by dots,
- * `"st"."a"`, with quotes inside names doubled; they become parts joined by '\x1f'.
+ * `"st"."a"`, with quotes inside names doubled; they become parts joined by '\x1f'. Then the files
+ * are finished (parquet_finish.h).
  */
 #include <assert.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/vec.h"
 #include "engine/engine_internal.h"
 #include "engine/parquet.h"
+#include "engine/parquet_finish.h"
 
 enum { DEFAULT_GROUP_ROWS = 122880 };
 
@@ -233,6 +235,8 @@ KnCode kn_parquet_write(KnSession *ses, KnArena *arena, const KnPqWriteOptions *
     WrittenVec files = {0};
     code = files_take(stream, arena, opts, &files, err);
     kn_stream_close(stream);
+    for (size_t i = 0; code == KN_OK && i < files.len; i++)
+        code = kn_parquet_finish(&files.items[i], opts->types, opts->n_types, arena, err);
     if (code == KN_OK) {
         KnPqWritten *out = kn_arena_zalloc(arena, (files.len + 1) * sizeof(*out));
         if (files.len)

@@ -85,6 +85,7 @@ static bool takes(const KnType *to, KnColKind from)
         return from != KN_COL_BLOB && !is_column_nested(from);
     case KN_TYPE_UUID:
         return from == KN_COL_UUID;
+    case KN_TYPE_FIXED:
     case KN_TYPE_BINARY:
         return from == KN_COL_BLOB;
     case KN_TYPE_UNKNOWN:
@@ -101,6 +102,8 @@ static const char *fidelity(const KnType *to, KnColKind from)
     switch (to->kind) {
     case KN_TYPE_UNKNOWN:
         return "false";
+    case KN_TYPE_FIXED:
+        return "octet_length(%2) = %w";
     case KN_TYPE_INT:
     case KN_TYPE_LONG:
         if (text)
@@ -127,6 +130,8 @@ static const char *fidelity(const KnType *to, KnColKind from)
 
 static int condition_number(const KnType *to)
 {
+    if (to->kind == KN_TYPE_FIXED)
+        return to->length;
     return to->scale + 6 < 38 ? to->scale + 6 : 38;
 }
 
@@ -206,7 +211,8 @@ static void put_error(KnBuf *out, const Convert *cv, const char *what)
 static const char *cast_sql(const Convert *cv, const KnType *to, const KnColType *from,
                             const char *expr, const char *type)
 {
-    if (to->kind == KN_TYPE_BINARY && from->kind == KN_COL_VARCHAR)
+    bool bytes = to->kind == KN_TYPE_BINARY || to->kind == KN_TYPE_FIXED;
+    if (bytes && from->kind == KN_COL_VARCHAR)
         return kn_arena_printf(cv->arena,
                                "(CASE WHEN regexp_full_match(%s, '0[xX]([0-9a-fA-F]{2})*') THEN "
                                "unhex(substr(%s, 3)) END)",

@@ -151,7 +151,11 @@ static KnCode file_columns(const Data *data, KnBuf *buf, KnErr *err)
         }
         if (root->fields[i].type->kind == KN_TYPE_UNKNOWN)
             continue; /* always NULL: files do not have it */
-        kn_buf_printf(buf, "%sc%zu AS ", n++ > 0 ? ", " : "", i);
+        char name[24];
+        (void)snprintf(name, sizeof(name), "c%zu", i);
+        kn_buf_text(buf, n++ > 0 ? ", " : "");
+        kn_write_shape_sql(data->w, buf, root->fields[i].type, name);
+        kn_buf_text(buf, " AS ");
         kn_sql_ident(buf, kn_str(root->fields[i].name));
     }
     if (n == 0)
@@ -202,6 +206,8 @@ static KnCode keep_file(Data *data, const Part *part, const char *folder, const 
                  .partition = part->values,
                  .record_count = file->n_rows,
                  .size_bytes = file->size_bytes,
+                 .n_split_offsets = file->n_groups,
+                 .split_offsets = file->group_offsets,
                  .sort_order_id = w->sort_order ? w->sort_order->order_id : 0,
                  .first_row_id = -1,
                  .content_offset = -1,
@@ -273,6 +279,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
         .file_pattern = kn_arena_printf(w->arena, "%s{i}", prefix),
         .no_dictionary = data->negative_zero,
     };
+    opts.types = kn_write_column_types(w, &opts.n_types);
     KnPqWritten *files = NULL;
     size_t n = 0;
     KnCode rc = kn_parquet_write(w->ses, w->arena, &opts, &files, &n, err);
@@ -447,32 +454,6 @@ static KnCode copy_kept(Data *data, const char *rows_sql, const char *zeros, KnE
     kn_buf_printf(&drop, "DROP TABLE IF EXISTS %s", table);
     KnCode dropped = kn_session_exec(w->ses, drop.data, NULL, rc == KN_OK ? err : NULL);
     return rc == KN_OK ? dropped : rc;
-}
-
-static KnCode check_writable(const KnWriter *w, const KnType *type, KnErr *err)
-{
-    for (size_t i = 0; i < type->n_fields; i++) {
-        const KnField *field = &type->fields[i];
-        KnTypeKind kind = field->type->kind;
-        bool left_out = kind == KN_TYPE_UNKNOWN && type == &w->schema->root;
-        if (kind == KN_TYPE_FIXED || kind == KN_TYPE_TIMESTAMPTZ_NS ||
-            (kind >= KN_TYPE_UNKNOWN && !left_out)) {
-            KN_BUF_AUTO text;
-            kn_buf_init(&text, 4096);
-            kn_type_format(&text, field->type);
-            return kn_err_set(err, KN_E_UNSUPPORTED,
-                              "table %s: column %s is a %s, which cannot be written to Parquet "
-                              "files here",
-                              w->tbl->name, field->name, text.data);
-        }
-        KN_TRY(check_writable(w, field->type, err));
-    }
-    return KN_OK;
-}
-
-KnCode kn_write_check_types(const KnWriter *w, KnErr *err)
-{
-    return check_writable(w, &w->schema->root, err);
 }
 
 KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err)

@@ -48,10 +48,15 @@ KN_NODISCARD KnCode kn_writer_check_cancelled(const KnWriter *w, KnErr *err);
  * select_sql by name. Casts never cut, wrap or round; what does not fit fails when it is run. */
 KN_NODISCARD KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret,
                                          KnErr *err);
-/** KN_E_UNSUPPORTED for a column of a type that the engine cannot write as the specification wants
- * it (appendix A, "Parquet"): it has no fixed-length binary and no nanoseconds in UTC, and other
- * readers would refuse the file. */
+/** KN_E_UNSUPPORTED for a column of a type that is not written: variant, geometry, geography, and
+ * unknown where a file would need something (a list's element, a map's value, all of a struct). */
 KN_NODISCARD KnCode kn_write_check_types(const KnWriter *w, KnErr *err);
+/** expr, a value of the type, as files hold it: fields of type unknown are gone, nanoseconds are
+ * numbers. */
+void kn_write_shape_sql(const KnWriter *w, KnBuf *buf, const KnType *type, const char *expr);
+/** The columns whose type the engine does not write, for KnPqWriteOptions; arena memory. */
+struct KnPqColumnType;
+const struct KnPqColumnType *kn_write_column_types(const KnWriter *w, size_t *ret_n);
 /** Writes rows (columns c0, ... and, with lineage, _row_id and _last_updated_sequence_number) as
  * data files and adds their entries to w->added. */
 KN_NODISCARD KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err);

@@ -193,6 +193,10 @@ static bool parse_bound(KnArena *arena, const KnType *type, const char *text, Kn
     case KN_TYPE_UUID:
     case KN_TYPE_UNKNOWN:
         return false;
+    case KN_TYPE_TIMESTAMP_NS:
+    case KN_TYPE_TIMESTAMPTZ_NS:
+        *ret = (KnValue){.kind = type->kind};
+        return kn_str_to_i64(s, &ret->i); /* as numbers: write_shape.c */
     default:
         return kn_value_parse(arena, type, s, ret, NULL) == KN_OK;
     }
@@ -294,12 +298,22 @@ static KnCode add_counts(const Fill *fill, const Leaf *leaf, const KnPqColumnSta
     return KN_OK;
 }
 
+static int64_t size_of(const KnPqWritten *file, int32_t id, const KnPqColumnStats *stats)
+{
+    for (size_t i = 0; i < file->n_resized; i++) {
+        if (file->resized[i].field_id == id)
+            return file->resized[i].size_bytes;
+    }
+    return stats->size_bytes;
+}
+
 static KnCode add_leaf(const Fill *fill, const Leaf *leaf, Mode mode, KnErr *err)
 {
     const KnPqColumnStats *stats = find_stats(fill->file, leaf->path);
     if (!stats)
         return KN_OK;
-    fill->sizes[fill->ret->n_column_sizes++] = (KnIdCount){leaf->field->id, stats->size_bytes};
+    int32_t id = leaf->field->id;
+    fill->sizes[fill->ret->n_column_sizes++] = (KnIdCount){id, size_of(fill->file, id, stats)};
     if (mode.mode == MODE_NONE || leaf->repeated)
         return KN_OK;
     KN_TRY(add_counts(fill, leaf, stats, err));

@@ -56,11 +56,73 @@ def test_every_type_with_its_extremes_is_read_by_others(lake, version):
     readers_agree(shared, W.EXTREMES, W.spread(0, 50), W.NO_VALUES)
 
 
-def test_fixed_is_refused_for_writing(lake):
-    """Iceberg wants FIXED_LEN_BYTE_ARRAY, which the engine cannot write; what others could not read is not written."""
+FIXED = "id long required, fx fixed[4], f16 fixed[16], st struct<a int, fx fixed[3]>, l list<fixed[2]>, m map<fixed[1], fixed[1]>"
+
+
+def fixed_rows(start, stop):
+    """Few values and many (dictionaries and none), NULL at every depth."""
+    return f"""SELECT i::BIGINT AS id, CASE WHEN i % 5 = 0 THEN NULL ELSE unhex(printf('%08x', (i % 7)::INTEGER)) END AS fx,
+        unhex(md5(i::VARCHAR)) AS f16, CASE WHEN i % 6 = 0 THEN NULL
+        ELSE {{'a': i::INTEGER, 'fx': CASE WHEN i % 3 = 0 THEN NULL ELSE unhex(printf('%06x', i::INTEGER)) END}} END AS st,
+        CASE WHEN i % 4 = 0 THEN [] WHEN i % 4 = 1 THEN NULL ELSE ['ab'::BLOB, NULL, 'cd'::BLOB] END AS l,
+        MAP {{'k'::BLOB: CASE WHEN i % 2 = 0 THEN 'v'::BLOB END}} AS m FROM range({start}, {stop}) t(i)"""
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "lz4", "uncompressed"])
+def test_fixed_bytes_are_read_by_others(lake, codec):
+    shared = create(lake, FIXED, "--property", f"write.parquet.compression-codec={codec}")
+    append(shared, fixed_rows(0, 400))
+    readers_agree(shared, fixed_rows(0, 400))
+    shared.knut("delete", "--where", "id < 100").ok()
+    readers_agree(append(shared, fixed_rows(0, 10)), fixed_rows(100, 400), fixed_rows(0, 10))
+    for file in files_of(shared):
+        assert str(pq.ParquetFile(file).schema).count("fixed_len_byte_array") == 6
+        pq.read_table(file)
+
+
+def files_of(shared):
+    return [plain(entry.data_file.file_path) for entry in entries(shared.ice)]
+
+
+@pytest.mark.parametrize("partition", ["identity(fx)", "bucket(3, fx)", "bucket(4, f16)"])
+def test_fixed_bytes_partition_a_table(lake, partition):
+    shared = append(create(lake, FIXED, "--partition", partition), fixed_rows(0, 60))
+    readers_agree(shared, fixed_rows(0, 60))
+    for entry in entries(shared.ice):
+        partition_is_of_its_rows(shared.ice, entry.data_file)
+
+
+def test_a_value_of_another_length_is_refused(lake):
     shared = create(lake, "id long, fx fixed[4]")
-    shared.knut("append", "--sql", "SELECT 1 AS id, '\\x00\\x01\\xFE\\xFF'::BLOB AS fx").fails(3, r"column fx is a fixed\[4\]")
+    for value in "'abc'::BLOB", "'abcde'::BLOB", "'0x0102'", "''::BLOB":
+        shared.knut("append", "--sql", f"SELECT 1 AS id, {value} AS fx").fails(2, r"column fx: a value does not fit fixed\[4\]")
     assert shared.rows() == [] == list(shared.ice.snapshots())
+
+
+def test_nanoseconds_and_unknown_are_written_as_v3_wants_them(lake):
+    shared = create(lake, """id long, tn timestamp_ns, tz timestamptz_ns, u unknown,
+        st struct<a int, u unknown, tz timestamptz_ns>, l list<struct<tn timestamp_ns, u unknown>>""", version=3)
+    append(shared, """SELECT 1 AS id, '2024-01-01 00:00:00.123456789'::TIMESTAMP_NS AS tn, '2024-01-01 00:00:00.123456789+01' AS tz,
+        {'a': 1, 'tz': '1969-12-31 23:59:59.999999999Z'} AS st, [{'tn': '1969-12-31 23:59:59.999999999'}, NULL] AS l""",
+           "SELECT 2 AS id, '2262-04-11 23:47:16.854775806'::TIMESTAMP_NS AS tn, TIMESTAMPTZ '2024-01-01 00:00:00+00' AS tz", "SELECT 3 AS id")
+    first, second, third = sorted(shared.rows(), key=lambda row: row["id"])
+    assert first == {"id": 1, "tn": "2024-01-01T00:00:00.123456789", "tz": "2023-12-31T23:00:00.123456789Z", "u": None,
+                     "st": {"a": 1, "u": None, "tz": "1969-12-31T23:59:59.999999999Z"},
+                     "l": [{"tn": "1969-12-31T23:59:59.999999999", "u": None}, None]}
+    assert (second["tn"], second["tz"]) == ("2262-04-11T23:47:16.854775806", "2024-01-01T00:00Z")
+    assert set(third.values()) == {3, None}
+    for file in files_of(shared):
+        schema = pq.ParquetFile(file).schema.to_arrow_schema()
+        assert [str(schema.field(n).type) for n in ("tn", "tz")] == ["timestamp[ns]", "timestamp[ns, tz=UTC]"]
+        assert "u" not in schema.names and [f.name for f in schema.field("st").type] == ["a", "tz"]
+    expected = {1: (1704067200123456789, 1704063600123456789), 2: (9223372036854775806, 1704067200000000000), 3: (None, None)}
+    read = shared.ice.scan(selected_fields=("id", "tn", "tz")).to_arrow()
+    assert {i: (a, b) for i, a, b in zip(read["id"].to_pylist(), read["tn"].cast("int64").to_pylist(),
+                                         read["tz"].cast("int64").to_pylist())} == expected
+    for (value, _), file in zip(expected.values(), sorted((e.data_file for e in entries(shared.ice)), key=lambda f: f.lower_bounds[1])):
+        told = [bounds.get(2) for bounds in (file.lower_bounds, file.upper_bounds)]
+        assert told == [value if value is None else value.to_bytes(8, "little", signed=True)] * 2
+    shared.knut("append", "--sql", "SELECT 4 AS id, {'a': 1, 'u': 5, 'tz': NULL} AS st").fails(2, "column st.u: a value does not fit unknown")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

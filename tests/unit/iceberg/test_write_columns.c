@@ -61,8 +61,9 @@ static void columns_that_do_not_fit_are_named(void **state)
 static void types_without_a_right_form_are_refused(void **state)
 {
     (void)state;
-    static const char *const schemas[] = {"a fixed[4]", "a struct<b list<fixed[2]>>",
-                                          "a timestamptz_ns", "a struct<b unknown>"};
+    static const char *const schemas[] = {"a variant", "a struct<b geometry>",
+                                          "a struct<b unknown>", "a list<unknown>",
+                                          "a map<string, unknown>"};
     for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++) {
         Lake lake;
         lake_open(&lake, &(LakeTable){.schema = schemas[i], .version = 3});
@@ -70,6 +71,31 @@ static void types_without_a_right_form_are_refused(void **state)
                    "cannot be written");
         lake_close(&lake);
     }
+}
+
+static void types_that_the_engine_does_not_write_are_written(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id int, a fixed[4], b struct<x list<fixed[2]>, u "
+                                            "unknown, n timestamptz_ns>, c map<timestamp_ns, "
+                                            "struct<u unknown, f fixed[1]>>",
+                                  .version = 3});
+    lake_append(&lake,
+                "SELECT 1 AS id, '0x01020304' AS a, {'x': ['ab'::BLOB, NULL], 'u': NULL, 'n': "
+                "'2026-01-01 00:00:00.123456789+01:00'} AS b, MAP {TIMESTAMP_NS '2026-01-01 "
+                "00:00:00.5': {'u': NULL, 'f': 'x'::BLOB}, TIMESTAMP_NS '2026-01-02': NULL} AS c");
+    const char *rows = "{'id': 1, 'a': \\x01\\x02\\x03\\x04, 'b': {'x': [ab, NULL], 'u': NULL, "
+                       "'n': '2025-12-31 23:00:00.123456789'}, 'c': {'2026-01-01 00:00:00.5'={'u': "
+                       "NULL, 'f': x}, '2026-01-02 00:00:00'=NULL}}";
+    assert_string_equal(lake_rows(&lake), rows);
+    lake_append(&lake, "SELECT 2 AS id");
+    lake_append(&lake, "SELECT 3 AS id, {'x': NULL} AS b, MAP {} AS c");
+    lake_delete(&lake, "id > 1"); /* rewrites nothing */
+    assert_string_equal(lake_rows(&lake), rows);
+    lake_fails(&lake, lake_append_code(&lake, "SELECT 1 AS id, 'abc'::BLOB AS a"), KN_E_INVAL,
+               "a value does not fit fixed[4]");
+    lake_close(&lake);
 }
 
 static void unknown_columns_are_left_out_of_files(void **state)
@@ -126,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_that_do_not_fit_are_named),
         cmocka_unit_test(types_without_a_right_form_are_refused),
+        cmocka_unit_test(types_that_the_engine_does_not_write_are_written),
         cmocka_unit_test(unknown_columns_are_left_out_of_files),
         cmocka_unit_test(bare_nulls_fit_every_column),
         cmocka_unit_test(every_type_and_nesting_survives),
