@@ -14,12 +14,12 @@
 #include "iceberg/plan_deletes.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/vec.h"
 #include "iceberg/expr_range.h"
+#include "iceberg/partition_key.h"
 
 typedef struct EqField {
     const KnField *field;
@@ -87,51 +87,11 @@ KnDeleteIndex *kn_delete_index_new(KnArena *arena, const KnMetadata *md)
 
 /* ---- keys ---- */
 
-/* Equal tuples give equal bytes whatever integer width the manifest's schema had; every NaN is one.
- */
-static void key_value(KnBuf *buf, const KnValue *v)
-{
-    if (v->null) {
-        kn_buf_char(buf, 'n');
-        return;
-    }
-    switch (v->kind) {
-    case KN_TYPE_FLOAT:
-    case KN_TYPE_DOUBLE: {
-        double d = isnan(v->d) ? NAN : v->d;
-        kn_buf_char(buf, 'd');
-        kn_buf_append(buf, &d, sizeof(d));
-        break;
-    }
-    case KN_TYPE_DECIMAL:
-        kn_buf_char(buf, 'm');
-        kn_buf_append(buf, &v->dec, sizeof(v->dec));
-        break;
-    case KN_TYPE_STRING:
-    case KN_TYPE_UUID:
-    case KN_TYPE_FIXED:
-    case KN_TYPE_BINARY:
-        kn_buf_char(buf, 's');
-        kn_buf_append(buf, &v->bytes.len, sizeof(v->bytes.len));
-        kn_buf_str(buf, v->bytes);
-        break;
-    case KN_TYPE_BOOLEAN:
-        kn_buf_char(buf, v->b ? 't' : 'f');
-        break;
-    default:
-        kn_buf_char(buf, 'i');
-        kn_buf_append(buf, &v->i, sizeof(v->i));
-        break;
-    }
-}
-
 static KnStr partition_key(KnDeleteIndex *index, const KnDataFile *file)
 {
     KnBuf *buf = &index->key;
     kn_buf_reset(buf);
-    kn_buf_append(buf, &file->spec_id, sizeof(file->spec_id));
-    for (size_t i = 0; i < file->n_partition; i++)
-        key_value(buf, &file->partition[i]);
+    kn_partition_key(buf, file);
     return (KnStr){buf->data, buf->len};
 }
 
@@ -150,26 +110,6 @@ static void list_add(KnDeleteIndex *index, KnMap *map, KnStr key, DeleteFile *de
 }
 
 /* ---- adding ---- */
-
-static const KnStr *find_bound(const KnIdBound *bounds, size_t n, int32_t id)
-{
-    for (size_t i = 0; i < n; i++)
-        if (bounds[i].id == id)
-            return &bounds[i].bytes;
-    return NULL;
-}
-
-/* The one data file that a position delete file is about; ptr NULL = it may be about many. */
-static KnStr named_data_file(const KnDataFile *file)
-{
-    if (file->referenced_data_file)
-        return kn_str(file->referenced_data_file);
-    const KnStr *lower = find_bound(file->lower, file->n_lower, KN_FIELD_ID_FILE_PATH);
-    const KnStr *upper = find_bound(file->upper, file->n_upper, KN_FIELD_ID_FILE_PATH);
-    if (lower && upper && kn_str_eq(*lower, *upper))
-        return *lower;
-    return (KnStr){0};
-}
 
 static KnCode add_vector(KnDeleteIndex *index, DeleteFile *del, KnErr *err)
 {
@@ -231,7 +171,7 @@ KnCode kn_delete_index_add(KnDeleteIndex *index, const KnManifestEntry *entry, K
                           file->path);
     if (file->format == KN_FORMAT_PUFFIN)
         return add_vector(index, del, err);
-    KnStr path = named_data_file(file);
+    KnStr path = kn_delete_named_data_file(file);
     if (path.ptr)
         list_add(index, index->pos_by_path, path, del);
     else

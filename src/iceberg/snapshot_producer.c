@@ -30,6 +30,19 @@ const KnSnapshot *kn_writer_head(const KnWriter *w)
                : kn_metadata_snapshot(w->tbl->md);
 }
 
+KnCode kn_branch_find(const KnTable *tbl, const char *branch, const KnSnapshot **ret, KnErr *err)
+{
+    const KnRef *ref = kn_metadata_find_ref(tbl->md, kn_str(branch ? branch : "main"));
+    if (!ref && branch && strcmp(branch, "main") != 0)
+        return kn_err_set(err, KN_E_INVAL, "table %s has no branch %s", tbl->name, branch);
+    if (ref && !ref->is_branch)
+        return kn_err_set(err, KN_E_INVAL, "table %s: %s is a tag, only branches can be written to",
+                          tbl->name, ref->name);
+    *ret =
+        ref ? kn_metadata_find_snapshot(tbl->md, ref->snapshot_id) : kn_metadata_snapshot(tbl->md);
+    return KN_OK;
+}
+
 const char *kn_writer_meta_path(KnWriter *w, const char *name)
 {
     const KnMetadata *md = w->tbl->md;
@@ -235,7 +248,8 @@ KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses, const KnWriteOp
         return kn_err_set(err, KN_E_UNSUPPORTED,
                           "table %s has format version 1, which is not written: upgrade it to 2",
                           tbl->name);
-    *w = (KnWriter){.tbl = tbl, .ses = ses, .opts = opts, .arena = kn_arena_new(0)};
+    *w = (KnWriter){
+        .tbl = tbl, .ses = ses, .opts = opts, .arena = kn_arena_new(0), .data_sequence = -1};
     w->schema = kn_metadata_schema(md);
     w->spec = kn_metadata_spec(md);
     const KnSortOrder *order = kn_metadata_sort_order(md);

@@ -196,7 +196,7 @@ static KnCode keep_file(Data *data, const Part *part, const char *folder, const 
     *entry = (KnManifestEntry){
         .status = KN_ENTRY_ADDED,
         .snapshot_id = -1,
-        .sequence_number = -1,
+        .sequence_number = w->data_sequence,
         .file_sequence_number = -1,
         .file = {.content = KN_CONTENT_DATA,
                  .path = location,
@@ -246,6 +246,14 @@ static const char *codec_of(const KnMetadata *md)
     return strcasecmp(codec, "lz4") == 0 ? "lz4_raw" : codec;
 }
 
+static uint64_t target_bytes(const KnWriter *w)
+{
+    const KnMetadata *md = w->tbl->md;
+    if (w->target_bytes > 0)
+        return (uint64_t)w->target_bytes;
+    return (uint64_t)kn_write_property_i64(md, "write.target-file-size-bytes", INT64_C(512) << 20);
+}
+
 static KnCode copy_part(Data *data, const Part *part, KnErr *err)
 {
     KnWriter *w = data->w;
@@ -274,8 +282,8 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
         .field_ids_sql = ids.data,
         .codec = codec_of(md),
         .codec_level = (int)kn_write_property_i64(md, "write.parquet.compression-level", 0),
-        .target_bytes =
-            (uint64_t)kn_write_property_i64(md, "write.target-file-size-bytes", INT64_C(512) << 20),
+        .row_group_rows = w->group_rows,
+        .target_bytes = target_bytes(w),
         .file_pattern = kn_arena_printf(w->arena, "%s{i}", prefix),
         .no_dictionary = data->negative_zero,
     };
@@ -469,4 +477,20 @@ KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err
         return copy_kept(&data, rows_sql, has_floats ? zeros.data : NULL, err);
     data.source = kn_arena_printf(w->arena, "(%s\n) AS rows", rows_sql);
     return copy_part(&data, &(Part){0}, err);
+}
+
+KnCode kn_write_partition(KnWriter *w, const char *rows_sql, bool lineage, const KnValue *tuple,
+                          KnErr *err)
+{
+    KN_TRY(kn_write_check_types(w, err));
+    Data data = {.w = w, .lineage = lineage};
+    data.source = kn_arena_printf(w->arena, "(%s\n) AS rows", rows_sql);
+    KN_TRY(order_sql(w, &data.order, err));
+    KN_BUF_AUTO zeros;
+    kn_buf_init(&zeros, (size_t)64 << 20);
+    bool has_floats = put_negative_zero(&zeros, w->schema);
+    KN_TRY(kn_buf_check(&zeros, err));
+    if (has_floats)
+        KN_TRY(find_negative_zero(&data, zeros.data, err));
+    return copy_part(&data, &(Part){.values = tuple}, err);
 }

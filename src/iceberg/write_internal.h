@@ -26,6 +26,9 @@ typedef struct KnWriter {
     const KnPartitionSpec *spec; /* default then */
     const KnType *partition_type;
     const KnSortOrder *sort_order; /* NULL = unsorted */
+    int64_t target_bytes;          /* of a data file; 0 = write.target-file-size-bytes */
+    int64_t group_rows;            /* of a row group; 0 = the engine's */
+    int64_t data_sequence;         /* of data files to come; -1 = the new snapshot's */
     char uuid[37];                 /* of this operation: part of every name */
     int64_t n_commands;            /* COPY commands so far, for names */
     KnPathVec data_files;          /* locations made so far */
@@ -39,6 +42,10 @@ KN_NODISCARD KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses,
 void kn_writer_done(KnWriter *w, bool keep);
 /** The head that the operation builds on: the branch's, or the current snapshot. */
 const KnSnapshot *kn_writer_head(const KnWriter *w);
+/** The head of a branch that must be there (NULL = main, which may have none yet: NULL).
+ * KN_E_INVAL: there is no such branch, or it is a tag. */
+KN_NODISCARD KnCode kn_branch_find(const KnTable *tbl, const char *branch, const KnSnapshot **ret,
+                                   KnErr *err);
 const char *kn_writer_branch(const KnWriter *w);
 KN_NODISCARD KnCode kn_writer_check_cancelled(const KnWriter *w, KnErr *err);
 
@@ -60,6 +67,10 @@ const struct KnPqColumnType *kn_write_column_types(const KnWriter *w, size_t *re
 /** Writes rows (columns c0, ... and, with lineage, _row_id and _last_updated_sequence_number) as
  * data files and adds their entries to w->added. */
 KN_NODISCARD KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err);
+/** The same for rows that are known to be of one partition, by its tuple (NULL: the spec has no
+ * fields). rows_sql may be run twice: nothing is kept between. */
+KN_NODISCARD KnCode kn_write_partition(KnWriter *w, const char *rows_sql, bool lineage,
+                                       const KnValue *tuple, KnErr *err);
 
 /** The file's metrics by the table's write.metadata.metrics properties. engine_path: the file as
  * the engine opens it, to count NaN. */
