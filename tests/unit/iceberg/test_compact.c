@@ -1,0 +1,916 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_compact.c - data files rewritten: the same rows, everywhere and always; races; failures. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/random.h"
+#include "iceberg/compact.h"
+#include "unit/iceberg/lake.h"
+
+static const KnSnapshot *head(Lake *lake)
+{
+    return kn_metadata_snapshot(lake->tbl->md);
+}
+
+static const char *summary(Lake *lake, const char *key)
+{
+    const char *text = json_string_value(json_object_get(head(lake)->summary, key));
+    return text ? text : "-";
+}
+
+/* All rows, in v3 with their lineage, as they are at a snapshot; the caller frees. */
+static char *rows_at(Lake *lake, const KnSnapshot *snap)
+{
+    bool lineage = lake->tbl->md->format_version >= 3;
+    KnPlan *plan = NULL;
+    KnPlanOptions plan_opts = {.snapshot = snap};
+    lake_ok(lake, kn_plan_scan(lake->tbl, &plan_opts, &plan, &lake->err));
+    KnRead *read = NULL;
+    KnReadOptions opts = {.schema = kn_metadata_schema(lake->tbl->md), .with_lineage = lineage};
+    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, (KnScanTasks){plan->tasks, plan->n_tasks},
+                               &opts, &read, &lake->err));
+    KN_BUF_AUTO sql;
+    KN_BUF_AUTO out;
+    kn_buf_init(&sql, (size_t)16 << 20);
+    kn_buf_init(&out, (size_t)64 << 20);
+    kn_buf_printf(&sql,
+                  "SELECT count(*) || ' ' || coalesce(string_agg(CAST(s AS VARCHAR), ' ' ORDER BY "
+                  "CAST(s AS VARCHAR)), '') FROM (%s) AS s",
+                  kn_read_sql(read));
+    lake_ok(lake, kn_session_query_text(lake->ses, sql.data, &out, &lake->err));
+    kn_read_close(read);
+    kn_plan_free(plan);
+    return kn_buf_steal(&out, NULL);
+}
+
+static size_t n_tasks(Lake *lake)
+{
+    KnPlan *p = lake_plan(lake);
+    size_t n = p->n_tasks;
+    kn_plan_free(p);
+    return n;
+}
+
+static int64_t n_deletes(Lake *lake)
+{
+    KnManifestFile *files = NULL;
+    size_t n = 0;
+    int64_t found = 0;
+    lake_ok(lake,
+            kn_manifest_list_read(lake->io, lake->tbl->arena, head(lake), &files, &n, &lake->err));
+    for (size_t i = 0; i < n; i++)
+        found += files[i].deletes ? files[i].added_files + files[i].existing_files : 0;
+    return found;
+}
+
+/* Of the snapshots between two: none of their windows may hold a change. */
+static void no_changes(Lake *lake, int64_t from_id, const KnSnapshot *to)
+{
+    const KnSnapshot *from = kn_metadata_find_snapshot(lake->tbl->md, from_id);
+    KnWindow *win = NULL;
+    lake_ok(lake, kn_window_plan(lake->tbl, from, to, &win, &lake->err));
+    KnChangeRows *rows = NULL;
+    KnChangeRowsOptions opts = {.schema = kn_metadata_schema(lake->tbl->md)};
+    lake_ok(lake, kn_window_change_rows(win, lake->ses, &opts, &rows, &lake->err));
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, (size_t)16 << 20);
+    kn_buf_printf(&sql, "SELECT count(*) FROM (%s)", kn_change_rows_sql(rows));
+    int64_t n = -1;
+    lake_ok(lake, kn_session_query_i64(lake->ses, sql.data, &n, &lake->err));
+    assert_int_equal(n, 0);
+    kn_change_rows_close(rows);
+    kn_window_free(win);
+}
+
+/* ---- everything that must be as it was ---- */
+
+typedef struct Before {
+    KnMetadata *md;
+    char **rows; /* of each snapshot */
+    char *now;
+} Before;
+
+static Before look(Lake *lake)
+{
+    Before b = {.md = kn_metadata_ref(lake->tbl->md)};
+    b.rows = calloc(b.md->n_snapshots + 1, sizeof(*b.rows));
+    assert_non_null(b.rows);
+    for (size_t i = 0; i < b.md->n_snapshots; i++)
+        b.rows[i] = rows_at(lake, &b.md->snapshots[i]);
+    b.now = rows_at(lake, head(lake));
+    return b;
+}
+
+static void check_refs(const KnMetadata *was, const KnMetadata *is)
+{
+    assert_int_equal(was->n_refs, is->n_refs);
+    for (size_t i = 0; i < was->n_refs; i++) {
+        const KnRef *ref = kn_metadata_find_ref(is, kn_str(was->refs[i].name));
+        assert_non_null(ref);
+        assert_int_equal(ref->is_branch, was->refs[i].is_branch);
+        if (strcmp(ref->name, "main") != 0)
+            assert_int_equal(ref->snapshot_id, was->refs[i].snapshot_id);
+    }
+}
+
+/* Rows, history, identity; the changelog of what came is empty. Frees b. */
+static void same_as(Lake *lake, Before *b)
+{
+    const KnMetadata *md = lake->tbl->md;
+    assert_string_equal(md->uuid, b->md->uuid);
+    assert_string_equal(md->location, b->md->location);
+    check_refs(b->md, md);
+    for (size_t i = 0; i < b->md->n_snapshots; i++) {
+        const KnSnapshot *old = kn_metadata_find_snapshot(md, b->md->snapshots[i].snapshot_id);
+        assert_non_null(old);
+        char *rows = rows_at(lake, old);
+        assert_string_equal(rows, b->rows[i]);
+        free(rows);
+        free(b->rows[i]);
+    }
+    char *now = rows_at(lake, head(lake));
+    assert_string_equal(now, b->now);
+    free(now);
+    for (const KnSnapshot *s = head(lake); s->snapshot_id != b->md->current_snapshot_id;
+         s = kn_metadata_find_snapshot(md, s->parent_id)) {
+        assert_non_null(s);
+        assert_string_equal(s->operation, "replace");
+        no_changes(lake, s->parent_id, s);
+    }
+    free(b->rows);
+    free(b->now);
+    kn_metadata_unref(b->md);
+}
+
+static KnCompactResult compact(Lake *lake, KnCompactOptions opts)
+{
+    KnCompactResult res = {.snapshot_id = -2};
+    lake_ok(lake, kn_write_compact(lake->tbl, lake->ses, &opts, &res, &lake->err));
+    return res;
+}
+
+static KnCompactOptions all(void)
+{
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.rewrite_all = true;
+    return opts;
+}
+
+static void make_ref(Lake *lake, const char *name, bool is_branch)
+{
+    KnRef ref = {.name = name,
+                 .snapshot_id = head(lake)->snapshot_id,
+                 .is_branch = is_branch,
+                 .min_snapshots_to_keep = -1,
+                 .max_snapshot_age_ms = -1,
+                 .max_ref_age_ms = -1};
+    KnUpdate update = {.kind = KN_UPDATE_SET_SNAPSHOT_REF, .text = name, .ref = ref};
+    KnTableCommit commit = {.updates = &update, .n_updates = 1};
+    lake_ok(lake, kn_table_commit(lake->tbl, &commit, &lake->err));
+}
+
+static void delete_positions(Lake *lake, const char *condition)
+{
+    KnPlan *p = lake_plan(lake);
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, 1 << 20);
+    for (size_t i = 0; i < p->n_tasks; i++) {
+        const KnDataFile *file = &p->tasks[i].data->file;
+        kn_buf_printf(&sql,
+                      "%sSELECT '%s' AS file_path, p AS pos FROM range(%" PRId64 ") t(p) WHERE %s",
+                      i > 0 ? " UNION ALL " : "", file->path, file->record_count, condition);
+    }
+    lake_row_delta(lake, &(LakeRowDelta){.positions = sql.data, .operation = "delete"});
+    kn_plan_free(p);
+}
+
+/* ---- what is rewritten ---- */
+
+static void small_files_become_one(void **state)
+{
+    (void)state;
+    for (int version = 2; version <= 3; version++) {
+        Lake lake;
+        lake_open(&lake, &(LakeTable){.schema = LAKE_ALL_TYPES, .version = version});
+        for (int i = 0; i < 6; i++)
+            lake_append(&lake, LAKE_ALL_VALUES, i * 10, i * 10 + 10);
+        make_ref(&lake, "v1", false);
+        make_ref(&lake, "dev", true);
+        lake_delete(&lake, "i = 7");
+        Before before = look(&lake);
+        KnCompactResult res = compact(&lake, kn_compact_defaults());
+        assert_int_equal(res.n_groups, 1);
+        assert_int_equal(res.n_commits, 1);
+        assert_int_equal(res.removed_files, 6);
+        assert_int_equal(res.added_files, 1);
+        assert_int_equal(res.added_rows, 59);
+        assert_int_equal(res.snapshot_id, head(&lake)->snapshot_id);
+        assert_int_equal(n_tasks(&lake), 1);
+        assert_string_equal(summary(&lake, "added-data-files"), "1");
+        assert_string_equal(summary(&lake, "deleted-data-files"), "6");
+        assert_string_equal(summary(&lake, "total-records"), "59");
+        same_as(&lake, &before);
+        res = compact(&lake, kn_compact_defaults());
+        assert_int_equal(res.snapshot_id, -1);
+        assert_int_equal(res.n_commits, 0);
+        lake_close(&lake);
+    }
+}
+
+static void few_files_are_left_alone(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long"});
+    KnCompactResult res = compact(&lake, all());
+    assert_int_equal(res.snapshot_id, -1);
+    for (int i = 0; i < 4; i++)
+        lake_append(&lake, "SELECT %d AS id", i);
+    assert_int_equal(compact(&lake, kn_compact_defaults()).snapshot_id, -1);
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.min_input_files = 4;
+    Before before = look(&lake);
+    assert_int_equal(compact(&lake, opts).removed_files, 4);
+    same_as(&lake, &before);
+    lake_close(&lake);
+}
+
+static void groups_are_partitions_packed_by_size(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake,
+              &(LakeTable){.schema = "id long, p string, d double", .spec = "p, bucket(2, id)"});
+    for (int i = 0; i < 5; i++)
+        lake_append(
+            &lake,
+            "SELECT i AS id, CASE WHEN i %% 3 = 0 THEN NULL ELSE 'p' || i %% 3 END AS p, "
+            "CASE WHEN i = 4 THEN '-0.0'::DOUBLE ELSE i / 2 END AS d FROM range(%d, %d) t(i)",
+            i * 20, i * 20 + 20);
+    Before before = look(&lake);
+    KnCompactPlan *plan = NULL;
+    KnCompactOptions opts = kn_compact_defaults();
+    lake_ok(&lake, kn_compact_plan(lake.tbl, &opts, &plan, &lake.err));
+    assert_int_equal(plan->n_groups, 6);
+    assert_int_equal(plan->n_files, 30);
+    assert_int_equal(plan->rows, 100);
+    opts.max_group_bytes = plan->groups[0].bytes / 2;
+    kn_compact_plan_free(plan);
+    lake_ok(&lake, kn_compact_plan(lake.tbl, &opts, &plan, &lake.err));
+    assert_int_equal(plan->n_groups, 0);
+    kn_compact_plan_free(plan);
+    opts.min_input_files = 2;
+    lake_ok(&lake, kn_compact_plan(lake.tbl, &opts, &plan, &lake.err));
+    assert_true(plan->n_groups > 6);
+    for (size_t i = 0; i < plan->n_groups; i++)
+        assert_true(plan->groups[i].bytes <= opts.max_group_bytes);
+    kn_compact_plan_free(plan);
+    compact(&lake, kn_compact_defaults());
+    assert_int_equal(n_tasks(&lake), 6);
+    same_as(&lake, &before);
+    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan} WHERE d = 0 AND signbit(d)"),
+                        "1");
+    lake_close(&lake);
+}
+
+static void files_get_the_target_size(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long, s string",
+                                  .props = {"write.parquet.compression-codec", "uncompressed"}});
+    lake_append(&lake, "SELECT i AS id, md5(i::VARCHAR) AS s FROM range(50000) t(i)");
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.target_file_bytes = 256 << 10;
+    Before before = look(&lake);
+    KnCompactResult res = compact(&lake, opts);
+    assert_in_range(res.added_files, 5, 10);
+    same_as(&lake, &before);
+    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    opts.target_file_bytes = 64 << 20;
+    assert_int_equal(compact(&lake, opts).added_files, 1);
+    lake_close(&lake);
+}
+
+static void a_filter_chooses_files(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long"});
+    for (int i = 0; i < 8; i++)
+        lake_append(&lake, "SELECT i AS id FROM range(%d, %d) t(i)", i * 10, i * 10 + 10);
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.filter = lake_expr(&lake, "id >= 15 AND id < 60");
+    Before before = look(&lake);
+    KnCompactResult res = compact(&lake, opts);
+    assert_int_equal(res.removed_files, 5);
+    assert_int_equal(res.added_rows, 50);
+    same_as(&lake, &before);
+    assert_int_equal(n_tasks(&lake), 4);
+    lake_close(&lake);
+}
+
+static void sorting_sorts(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "a long, b string", .order = "a desc nulls last"});
+    for (int i = 0; i < 5; i++)
+        lake_append(&lake, "SELECT (i * 7 + %d) %% 11 AS a, 'b' || i AS b FROM range(9) t(i)", i);
+    Before before = look(&lake);
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.sort = true;
+    compact(&lake, opts);
+    same_as(&lake, &before);
+    KnPlan *p = lake_plan(&lake);
+    assert_int_equal(p->n_tasks, 1);
+    assert_int_equal(p->tasks[0].data->file.sort_order_id, 1);
+    kn_plan_free(p);
+    assert_string_equal(lake_text(&lake, "SELECT list_aggregate(l, 'count') || ' ' || (l = "
+                                         "list_reverse_sort(l)) FROM (SELECT list(a) AS l FROM "
+                                         "{scan})"),
+                        "45 true");
+    KnSortOrder *order = NULL;
+    lake_ok(&lake, kn_sort_order_parse_text(lake.tbl->arena, kn_metadata_schema(lake.tbl->md),
+                                            kn_str("b"), &order, &lake.err));
+    order->order_id = 0;
+    opts.rewrite_all = true;
+    opts.sort_order = order;
+    compact(&lake, opts);
+    p = lake_plan(&lake);
+    assert_int_equal(p->tasks[0].data->file.sort_order_id, 0);
+    kn_plan_free(p);
+    assert_string_equal(lake_text(&lake, "SELECT l = list_sort(l) FROM (SELECT list(b) AS l FROM "
+                                         "{scan})"),
+                        "true");
+    lake_close(&lake);
+    lake_open(&lake, &(LakeTable){.schema = "a long"});
+    opts.sort_order = NULL;
+    KnCompactResult res;
+    lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err), KN_E_INVAL,
+               "no sort order");
+    lake_close(&lake);
+}
+
+static void wrong_options_are_named(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long"});
+    lake_append(&lake, "SELECT 1 AS id");
+    make_ref(&lake, "v1", false);
+    static const struct {
+        int64_t target, min, max;
+        double ratio;
+        int32_t spec;
+        const char *branch, *part;
+    } cases[] = {
+        {100, 100, 200, 0.3, -1, NULL, "too small"},
+        {100, 10, 100, 0.3, -1, NULL, "too large"},
+        {100, 10, 200, 1.5, -1, NULL, "delete-ratio-threshold"},
+        {100, 10, 200, -1, -1, NULL, "delete-ratio-threshold"},
+        {100, 10, 200, 0.3, 9, NULL, "output-spec-id 9"},
+        {100, 10, 200, 0.3, -1, "dev", "no branch dev"},
+        {100, 10, 200, 0.3, -1, "v1", "v1 is a tag"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        KnCompactOptions opts = kn_compact_defaults();
+        opts.target_file_bytes = cases[i].target;
+        opts.min_file_bytes = cases[i].min;
+        opts.max_file_bytes = cases[i].max;
+        opts.delete_ratio_threshold = cases[i].ratio;
+        opts.output_spec_id = cases[i].spec;
+        opts.write.branch = cases[i].branch;
+        KnCompactPlan *plan = NULL;
+        lake_fails(&lake, kn_compact_plan(lake.tbl, &opts, &plan, &lake.err), KN_E_INVAL,
+                   cases[i].part);
+    }
+    lake_close(&lake);
+}
+
+/* ---- deletes ---- */
+
+static void deletes_are_applied_and_go(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long, name string"});
+    lake_append(&lake, "SELECT i AS id, 'n' || i AS name FROM range(20) t(i)");
+    lake_append(&lake, "SELECT i AS id, 'm' || i AS name FROM range(20, 40) t(i)");
+    delete_positions(&lake, "p % 4 = 0");
+    lake_row_delta(&lake, &(LakeRowDelta){.keys = "SELECT 7::BIGINT AS id UNION ALL SELECT 22",
+                                          .key_names = {"id"},
+                                          .rows = "SELECT 7::BIGINT AS id, 'again' AS name",
+                                          .operation = "overwrite"});
+    Before before = look(&lake);
+    KnCompactOptions opts = all();
+    KnCompactResult res = compact(&lake, opts);
+    assert_int_equal(res.added_rows, 29);
+    assert_int_equal(res.removed_delete_files, 1);
+    assert_int_equal(n_deletes(&lake), 1);
+    assert_string_equal(summary(&lake, "removed-position-deletes"), "10");
+    KnPlan *p = lake_plan(&lake);
+    assert_int_equal(p->n_delete_files, 0);
+    assert_int_equal(p->tasks[0].data->sequence_number, 4);
+    assert_int_equal(p->tasks[0].data->file_sequence_number, 5);
+    kn_plan_free(p);
+    same_as(&lake, &before);
+    before = look(&lake);
+    opts = kn_compact_defaults();
+    opts.remove_dangling_deletes = true;
+    res = compact(&lake, opts);
+    assert_int_equal(res.n_groups, 0);
+    assert_int_equal(res.n_commits, 1);
+    assert_int_equal(res.removed_delete_files, 1);
+    assert_int_equal(n_deletes(&lake), 0);
+    same_as(&lake, &before);
+    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    lake_close(&lake);
+}
+
+static void many_deletes_are_a_reason(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake,
+              &(LakeTable){.schema = "id long", .props = {"write.target-file-size-bytes", "1000"}});
+    lake_append(&lake, "SELECT i AS id FROM range(100) t(i)");
+    KnPlan *p = lake_plan(&lake);
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.target_file_bytes = p->n_bytes;
+    kn_plan_free(p);
+    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    delete_positions(&lake, "p < 29");
+    opts.delete_ratio_threshold = 0.3;
+    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    opts.delete_file_threshold = 2;
+    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    Before before = look(&lake);
+    opts.delete_file_threshold = 1;
+    KnCompactResult res = compact(&lake, opts);
+    assert_int_equal(res.removed_delete_files, 1);
+    assert_int_equal(res.added_rows, 71);
+    same_as(&lake, &before);
+    lake_close(&lake);
+}
+
+static void a_file_without_live_rows_goes(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long", .version = 2});
+    lake_append(&lake, "SELECT i AS id FROM range(10) t(i)");
+    delete_positions(&lake, "true");
+    KnCompactResult res = compact(&lake, all());
+    assert_int_equal(res.added_files, 0);
+    assert_int_equal(res.removed_files, 1);
+    assert_int_equal(res.removed_delete_files, 1);
+    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan}"), "0");
+    assert_string_equal(head(&lake)->operation, "replace");
+    lake_close(&lake);
+}
+
+static void deletes_in_use_are_not_dangling(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long, name string"});
+    lake_append(&lake, "SELECT i AS id, 'n' AS name FROM range(10) t(i)");
+    delete_positions(&lake, "p = 3");
+    lake_row_delta(&lake, &(LakeRowDelta){.keys = "SELECT 1::BIGINT AS id",
+                                          .key_names = {"id"},
+                                          .operation = "delete"});
+    lake_append(&lake, "SELECT i AS id, 'late' AS name FROM range(10) t(i)");
+    int64_t id = 0;
+    int64_t n = -1;
+    lake_ok(&lake, kn_write_remove_dangling(lake.tbl, NULL, &id, &n, &lake.err));
+    assert_int_equal(id, -1);
+    assert_int_equal(n, 0);
+    lake_delete(&lake, "name = 'n'");
+    Before before = look(&lake);
+    lake_ok(&lake, kn_write_remove_dangling(lake.tbl, NULL, &id, &n, &lake.err));
+    assert_int_equal(n, 2);
+    assert_int_equal(n_deletes(&lake), 0);
+    same_as(&lake, &before);
+    lake_close(&lake);
+}
+
+/* ---- partition specs ---- */
+
+static void set_spec(Lake *lake, const char *text)
+{
+    KnPartitionSpec *spec = NULL;
+    lake_ok(lake, kn_partition_spec_parse_text(lake->tbl->arena, kn_metadata_schema(lake->tbl->md),
+                                               kn_str(text), &spec, &lake->err));
+    KnUpdate updates[] = {{.kind = KN_UPDATE_ADD_SPEC, .spec = spec},
+                          {.kind = KN_UPDATE_SET_DEFAULT_SPEC, .number = -1}};
+    KnTableCommit commit = {.updates = updates, .n_updates = 2};
+    lake_ok(lake, kn_table_commit(lake->tbl, &commit, &lake->err));
+}
+
+static void set_default_spec(Lake *lake, int32_t id)
+{
+    KnUpdate update = {.kind = KN_UPDATE_SET_DEFAULT_SPEC, .number = id};
+    KnTableCommit commit = {.updates = &update, .n_updates = 1};
+    lake_ok(lake, kn_table_commit(lake->tbl, &commit, &lake->err));
+}
+
+static void files_move_to_the_output_spec(void **state)
+{
+    (void)state;
+    for (int version = 2; version <= 3; version++) {
+        Lake lake;
+        lake_open(&lake, &(LakeTable){.schema = "id long, name string", .version = version});
+        for (int i = 0; i < 3; i++)
+            lake_append(&lake, "SELECT i AS id, 'n' || i %% 3 AS name FROM range(%d, %d) t(i)",
+                        i * 10, i * 10 + 10);
+        set_spec(&lake, "name");
+        for (int i = 3; i < 6; i++)
+            lake_append(&lake, "SELECT i AS id, 'n' || i %% 3 AS name FROM range(%d, %d) t(i)",
+                        i * 10, i * 10 + 10);
+        Before before = look(&lake);
+        KnCompactOptions opts = all();
+        opts.output_spec_id = 0;
+        KnCompactResult res = compact(&lake, opts);
+        assert_int_equal(res.n_groups, 2);
+        assert_int_equal(res.added_files, 2);
+        same_as(&lake, &before);
+        before = look(&lake);
+        res = compact(&lake, all());
+        assert_int_equal(res.n_groups, 1);
+        assert_int_equal(res.added_files, 3);
+        KnPlan *p = lake_plan(&lake);
+        for (size_t i = 0; i < p->n_tasks; i++)
+            assert_int_equal(p->tasks[i].data->file.spec_id, 1);
+        kn_plan_free(p);
+        same_as(&lake, &before);
+        lake_close(&lake);
+    }
+}
+
+/* ---- races ---- */
+
+static const LakeTable hasty = {.schema = "id long required, name string",
+                                .props = {"commit.retry.min-wait-ms", "1"}};
+
+/* Another writer's handle in the place of ours. */
+static KnTable *become_other(Lake *lake)
+{
+    KnTable *mine = lake->tbl;
+    lake->tbl = lake_load(lake);
+    return mine;
+}
+
+static void become_myself(Lake *lake, KnTable *mine)
+{
+    kn_table_free(lake->tbl);
+    lake->tbl = mine;
+}
+
+static void other_appends(Lake *lake)
+{
+    KnTable *mine = become_other(lake);
+    lake_append(lake, "SELECT 100 AS id, 'other' AS name");
+    become_myself(lake, mine);
+}
+
+static void other_deletes_rows_of_a_file(Lake *lake)
+{
+    KnTable *mine = become_other(lake);
+    lake_delete(lake, "id = 1");
+    become_myself(lake, mine);
+}
+
+static void other_deletes_positions(Lake *lake)
+{
+    KnTable *mine = become_other(lake);
+    delete_positions(lake, "p = 1");
+    become_myself(lake, mine);
+}
+
+static void other_deletes_keys(Lake *lake)
+{
+    KnTable *mine = become_other(lake);
+    lake_row_delta(lake, &(LakeRowDelta){.keys = "SELECT 2::BIGINT AS id",
+                                         .key_names = {"id"},
+                                         .rows = "SELECT 2::BIGINT AS id, 'new' AS name",
+                                         .operation = "overwrite"});
+    become_myself(lake, mine);
+}
+
+static void other_compacts(Lake *lake)
+{
+    KnTable *mine = become_other(lake);
+    compact(lake, all());
+    become_myself(lake, mine);
+}
+
+static void open_with_rows(Lake *lake)
+{
+    lake_open(lake, &hasty);
+    for (int i = 0; i < 3; i++)
+        lake_append(lake, "SELECT i AS id, 'n' || i AS name FROM range(%d, %d) t(i)", i * 4,
+                    i * 4 + 4);
+}
+
+static void what_others_add_is_no_conflict(void **state)
+{
+    (void)state;
+    Lake lake;
+    open_with_rows(&lake);
+    lake.before_commit = other_appends;
+    KnCompactResult res = compact(&lake, all());
+    assert_int_equal(res.removed_files, 3);
+    assert_int_equal(n_tasks(&lake), 2);
+    assert_string_equal(lake_text(&lake, "SELECT count(*) || ' ' || sum(id) FROM {scan}"),
+                        "13 166");
+    no_changes(&lake, head(&lake)->parent_id, head(&lake));
+    lake_close(&lake);
+}
+
+static void later_equality_deletes_still_apply(void **state)
+{
+    (void)state;
+    Lake lake;
+    open_with_rows(&lake);
+    lake.before_commit = other_deletes_keys;
+    compact(&lake, all());
+    assert_string_equal(lake_text(&lake, "SELECT string_agg(name, ' ' ORDER BY id) FROM {scan} "
+                                         "WHERE id IN (1, 2)"),
+                        "n1 new");
+    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan}"), "12");
+    no_changes(&lake, head(&lake)->parent_id, head(&lake));
+    lake_close(&lake);
+}
+
+static void conflicts_leave_the_table_as_others_made_it(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*turn)(Lake *);
+        bool new_sequence, other_spec;
+        const char *part, *sum;
+    } cases[] = {
+        {other_deletes_rows_of_a_file, false, false, "removed a file", "65"},
+        {other_deletes_positions, false, false, "added position deletes", "51"},
+        {other_deletes_keys, true, false, "added equality deletes", "66"},
+        {other_deletes_keys, false, true, "added equality deletes", "66"},
+        {other_compacts, false, false, "another writer removed", "66"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        Lake lake;
+        open_with_rows(&lake);
+        KnCompactOptions opts = all();
+        opts.new_sequence_number = cases[i].new_sequence;
+        if (cases[i].other_spec) {
+            set_spec(&lake, "bucket(2, id)");
+            set_default_spec(&lake, 0);
+        }
+        opts.output_spec_id = cases[i].other_spec ? 1 : -1;
+        lake.before_commit = cases[i].turn;
+        KnCompactResult res = {.snapshot_id = -2};
+        lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err),
+                   KN_E_CONFLICT, cases[i].part);
+        assert_int_equal(res.snapshot_id, -2);
+        lake_ok(&lake, kn_table_refresh(lake.tbl, &lake.err));
+        assert_string_equal(lake_text(&lake, "SELECT sum(id) FROM {scan}"), cases[i].sum);
+        lake_close(&lake);
+    }
+}
+
+static void a_lost_part_leaves_the_others(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long required, name string",
+                                  .spec = "name",
+                                  .props = {"commit.retry.min-wait-ms", "1"}});
+    for (int i = 0; i < 5; i++)
+        lake_append(&lake, "SELECT 10 * i + %d AS id, 'n' || i AS name FROM range(3) t(i)", i);
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.partial_progress = true;
+    lake.before_commit = other_deletes_rows_of_a_file;
+    KnCompactResult res = compact(&lake, opts);
+    assert_int_equal(res.n_groups, 2);
+    assert_int_equal(res.n_commits, 2);
+    assert_int_equal(res.n_failed_commits, 1);
+    assert_int_equal(n_tasks(&lake), 4 + 2);
+    assert_int_equal(lake_files_below(&lake, "data"), 15 + 2);
+    assert_string_equal(lake_text(&lake, "SELECT count(*) || ' ' || sum(id) FROM {scan}"),
+                        "14 179");
+    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    lake_close(&lake);
+}
+
+/* A delete that arrives while an early part is committed is seen by a later part. */
+static void a_later_part_sees_what_an_earlier_one_passed(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long required, name string",
+                                  .spec = "name",
+                                  .props = {"commit.retry.min-wait-ms", "1"}});
+    for (int i = 0; i < 5; i++)
+        lake_append(&lake, "SELECT 10 * i + %d AS id, 'n' || i AS name FROM range(1, 3) t(i)", i);
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.partial_progress = true;
+    KnTable *mine = become_other(&lake);
+    lake_delete(&lake, "id = 12");
+    KnTable *other = lake.tbl;
+    lake.tbl = mine;
+    KnCompactResult res;
+    KnCode rc = kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err);
+    assert_int_equal(rc, KN_OK);
+    assert_int_equal(res.n_failed_commits, 1);
+    assert_int_equal(res.n_commits, 1);
+    kn_table_free(other);
+    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan} WHERE id = 12"), "0");
+    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan}"), "9");
+    lake_close(&lake);
+}
+
+/* ---- failures ---- */
+
+static void a_failure_loses_nothing(void **state)
+{
+    (void)state;
+    static const char *const points[] = {"compact-group-written", "write-data-written",
+                                         "write-manifest-written", "write-list-written",
+                                         "write-before-commit"};
+    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+        Lake lake;
+        open_with_rows(&lake);
+        size_t data = lake_files_below(&lake, "data");
+        size_t meta = lake_files_below(&lake, "metadata");
+        Before before = look(&lake);
+        char spec[64];
+        assert_true(snprintf(spec, sizeof(spec), "%s:1:fail", points[i]) > 0);
+        lake_ok(&lake, kn_fault_set(spec, NULL, &lake.err));
+        KnCompactResult res;
+        KnCompactOptions opts = all();
+        lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err), KN_E_IO,
+                   points[i]);
+        lake_ok(&lake, kn_fault_set(NULL, NULL, &lake.err));
+        assert_int_equal(lake_files_below(&lake, "data"), data);
+        assert_int_equal(lake_files_below(&lake, "metadata"), meta);
+        same_as(&lake, &before);
+        lake_close(&lake);
+    }
+}
+
+static void an_unknown_outcome_removes_nothing(void **state)
+{
+    (void)state;
+    Lake lake;
+    open_with_rows(&lake);
+    Before before = look(&lake);
+    lake.fail_commit = KN_E_UNKNOWN;
+    KnCompactOptions opts = all();
+    opts.partial_progress = true;
+    KnCompactResult res;
+    lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err), KN_E_UNKNOWN,
+               "answer was lost");
+    lake_ok(&lake, kn_table_refresh(lake.tbl, &lake.err));
+    assert_int_equal(n_tasks(&lake), 1);
+    same_as(&lake, &before);
+    lake_close(&lake);
+}
+
+static bool always(void)
+{
+    return true;
+}
+
+static void cancelling_stops(void **state)
+{
+    (void)state;
+    Lake lake;
+    open_with_rows(&lake);
+    KnCompactOptions opts = all();
+    opts.write.cancelled = always;
+    KnCompactResult res;
+    lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err), KN_E_CANCELLED,
+               "cancelled");
+    assert_int_equal(lake_files_below(&lake, "data"), 3);
+    lake_close(&lake);
+}
+
+static void branches_are_compacted_apart(void **state)
+{
+    (void)state;
+    Lake lake;
+    open_with_rows(&lake);
+    make_ref(&lake, "dev", true);
+    lake_append(&lake, "SELECT 50 AS id, 'main' AS name");
+    int64_t on_main = head(&lake)->snapshot_id;
+    KnCompactOptions opts = all();
+    opts.write.branch = "dev";
+    KnCompactResult res = compact(&lake, opts);
+    assert_int_equal(res.added_rows, 12);
+    assert_int_equal(head(&lake)->snapshot_id, on_main);
+    const KnRef *ref = kn_metadata_find_ref(lake.tbl->md, kn_str("dev"));
+    assert_int_equal(ref->snapshot_id, res.snapshot_id);
+    const KnSnapshot *dev = kn_metadata_find_snapshot(lake.tbl->md, ref->snapshot_id);
+    assert_string_equal(lake_text_at(&lake, dev, "SELECT sum(id) FROM {scan}"), "66");
+    no_changes(&lake, dev->parent_id, dev);
+    lake_close(&lake);
+}
+
+/* ---- random histories ---- */
+
+static void random_change(Lake *lake, KnRng *rng)
+{
+    uint64_t what = kn_rng_below(rng, 5);
+    int at = (int)kn_rng_below(rng, 200);
+    if (what <= 1 || !head(lake)) {
+        lake_append(lake, "SELECT i AS id, 'n' || i %% 7 AS name FROM range(%d, %d) t(i)", at,
+                    at + 1 + (int)kn_rng_below(rng, 40));
+    } else if (what == 2) {
+        char where[64];
+        assert_true(snprintf(where, sizeof(where), "id >= %d AND id < %d", at, at + 10) > 0);
+        lake_delete(lake, where);
+    } else if (what == 3) {
+        char keys[64];
+        char rows[96];
+        assert_true(snprintf(keys, sizeof(keys), "SELECT %d::BIGINT AS id", at) > 0);
+        assert_true(snprintf(rows, sizeof(rows), "SELECT %d::BIGINT AS id, 'up' AS name", at) > 0);
+        lake_row_delta(
+            lake, &(LakeRowDelta){
+                      .keys = keys, .key_names = {"id"}, .rows = rows, .operation = "overwrite"});
+    } else if (lake->tbl->md->format_version == 2) {
+        char cond[64];
+        assert_true(snprintf(cond, sizeof(cond), "p %% %d = 1", 2 + at % 9) > 0);
+        delete_positions(lake, cond);
+    }
+}
+
+static KnCompactOptions random_options(Lake *lake, KnRng *rng)
+{
+    KnCompactOptions opts = kn_compact_defaults();
+    opts.rewrite_all = kn_rng_below(rng, 2) == 0;
+    opts.min_input_files = 1 + (int64_t)kn_rng_below(rng, 4);
+    opts.max_group_bytes = 500 + (int64_t)kn_rng_below(rng, 5000);
+    opts.partial_progress = kn_rng_below(rng, 2) == 0;
+    opts.max_commits = 1 + (int64_t)kn_rng_below(rng, 3);
+    opts.remove_dangling_deletes = kn_rng_below(rng, 2) == 0;
+    opts.new_sequence_number = kn_rng_below(rng, 3) == 0;
+    opts.sort = kn_rng_below(rng, 3) == 0;
+    if (kn_rng_below(rng, 2) == 0)
+        opts.filter = lake_expr(lake, kn_rng_below(rng, 2) ? "id < 90" : "name = 'n3'");
+    return opts;
+}
+
+static void random_histories_keep_their_rows(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 3; run++) {
+        uint64_t seed = (uint64_t)kn_random_id();
+        print_message("seed %" PRIu64 "\n", seed);
+        KnRng rng = {seed};
+        Lake lake;
+        lake_open(&lake, &(LakeTable){.schema = "id long required, name string",
+                                      .order = "name, id",
+                                      .version = 2 + run % 2});
+        for (int step = 0; step < 14; step++) {
+            random_change(&lake, &rng);
+            if (kn_rng_below(&rng, 3) > 0)
+                continue;
+            Before before = look(&lake);
+            compact(&lake, random_options(&lake, &rng));
+            same_as(&lake, &before);
+        }
+        lake_close(&lake);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_files_become_one),
+        cmocka_unit_test(few_files_are_left_alone),
+        cmocka_unit_test(groups_are_partitions_packed_by_size),
+        cmocka_unit_test(files_get_the_target_size),
+        cmocka_unit_test(a_filter_chooses_files),
+        cmocka_unit_test(sorting_sorts),
+        cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(deletes_are_applied_and_go),
+        cmocka_unit_test(many_deletes_are_a_reason),
+        cmocka_unit_test(a_file_without_live_rows_goes),
+        cmocka_unit_test(deletes_in_use_are_not_dangling),
+        cmocka_unit_test(files_move_to_the_output_spec),
+        cmocka_unit_test(what_others_add_is_no_conflict),
+        cmocka_unit_test(later_equality_deletes_still_apply),
+        cmocka_unit_test(conflicts_leave_the_table_as_others_made_it),
+        cmocka_unit_test(a_lost_part_leaves_the_others),
+        cmocka_unit_test(a_later_part_sees_what_an_earlier_one_passed),
+        cmocka_unit_test(a_failure_loses_nothing),
+        cmocka_unit_test(an_unknown_outcome_removes_nothing),
+        cmocka_unit_test(cancelling_stops),
+        cmocka_unit_test(branches_are_compacted_apart),
+        cmocka_unit_test(random_histories_keep_their_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
