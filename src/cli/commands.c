@@ -6,6 +6,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_demo,
     &kn_cmd_table_list,
     &kn_cmd_table_create,
+    &kn_cmd_table_alter,
     &kn_cmd_table_append,
     &kn_cmd_table_delete,
     &kn_cmd_table_overwrite,

@@ -6,6 +6,7 @@
 extern const KnCommand kn_cmd_demo;
 extern const KnCommand kn_cmd_table_list;
 extern const KnCommand kn_cmd_table_create;
+extern const KnCommand kn_cmd_table_alter;
 extern const KnCommand kn_cmd_table_append;
 extern const KnCommand kn_cmd_table_delete;
 extern const KnCommand kn_cmd_table_overwrite;

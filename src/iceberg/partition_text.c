@@ -18,43 +18,29 @@
 #include "iceberg/partition_internal.h"
 #include "iceberg/text_cursor.h"
 
-typedef struct Term {
-    KnTransform transform;
-    const KnField *source;
-    const char *column;
-} Term;
-
-static KnCode bind_column(KnTextCursor *cur, const KnSchema *schema, Term *term, KnErr *err)
+static KnCode parse_column(KnTextCursor *cur, KnTerm *term, KnErr *err)
 {
-    size_t at;
-
     kn_cursor_at_end(cur); /* blanks do not belong to the column's position */
-    at = cur->at;
-    KN_TRY(kn_cursor_path(cur, &term->column, err));
-    term->source = kn_schema_find_name(schema, kn_str(term->column));
-    if (!term->source)
-        return kn_err_set(err, KN_E_INVAL, "position %zu: column '%s' does not exist", at + 1,
-                          term->column);
-    return KN_OK;
+    term->at = cur->at;
+    return kn_cursor_path(cur, &term->column, err);
 }
 
 /* "16, id" or "id, 16": after the bracket of bucket or truncate. */
-static KnCode parse_arguments(KnTextCursor *cur, const KnSchema *schema, Term *term,
-                              int64_t *ret_param, KnErr *err)
+static KnCode parse_arguments(KnTextCursor *cur, KnTerm *term, int64_t *ret_param, KnErr *err)
 {
     KnStr word = kn_cursor_peek_word(cur);
 
     if (word.len > 0 && isdigit((unsigned char)word.ptr[0])) {
         KN_TRY(kn_cursor_number(cur, ret_param, err));
         KN_TRY(kn_cursor_expect(cur, ',', err));
-        return bind_column(cur, schema, term, err);
+        return parse_column(cur, term, err);
     }
-    KN_TRY(bind_column(cur, schema, term, err));
+    KN_TRY(parse_column(cur, term, err));
     KN_TRY(kn_cursor_expect(cur, ',', err));
     return kn_cursor_number(cur, ret_param, err);
 }
 
-static KnCode parse_call(KnTextCursor *cur, const KnSchema *schema, Term *term, KnErr *err)
+static KnCode parse_call(KnTextCursor *cur, KnTerm *term, KnErr *err)
 {
     KnStr word = kn_cursor_peek_word(cur);
     bool has_param = kn_str_eq_nocase(word, KN_STR_LIT("bucket")) ||
@@ -66,15 +52,16 @@ static KnCode parse_call(KnTextCursor *cur, const KnSchema *schema, Term *term, 
     cur->at += word.len;
     KN_TRY(kn_cursor_expect(cur, '(', err));
     if (has_param)
-        KN_TRY(parse_arguments(cur, schema, term, &param, err));
+        KN_TRY(parse_arguments(cur, term, &param, err));
     else
-        KN_TRY(bind_column(cur, schema, term, err));
+        KN_TRY(parse_column(cur, term, err));
     KN_TRY(kn_cursor_expect(cur, ')', err));
     text = has_param ? kn_arena_printf(cur->arena, KN_STR_FMT "[%lld]", KN_STR_ARG(word),
                                        (long long)param)
                      : kn_arena_strndup(cur->arena, word.ptr, word.len);
     for (char *p = text; *p; p++)
         *p = (char)tolower((unsigned char)*p);
+    term->call = true;
     if (kn_transform_parse(cur->arena, kn_str(text), &term->transform, err) != KN_OK)
         return kn_err_set(err, KN_E_INVAL, "position %zu: %s is not a transform", at + 1, text);
     if (term->transform.kind == KN_TRANSFORM_UNKNOWN)
@@ -85,19 +72,44 @@ static KnCode parse_call(KnTextCursor *cur, const KnSchema *schema, Term *term, 
     return KN_OK;
 }
 
-static KnCode parse_term(KnTextCursor *cur, const KnSchema *schema, Term *term, KnErr *err)
+KnCode kn_cursor_term(KnTextCursor *cur, KnTerm *ret, KnErr *err)
 {
     KnTextCursor ahead = *cur;
     KnStr word = kn_cursor_peek_word(&ahead);
 
+    *ret = (KnTerm){0};
     ahead.at += word.len;
     if (word.len > 0 && kn_cursor_eat(&ahead, '('))
-        return parse_call(cur, schema, term, err);
-    KN_TRY(bind_column(cur, schema, term, err));
-    return kn_transform_parse(cur->arena, KN_STR_LIT("identity"), &term->transform, err);
+        return parse_call(cur, ret, err);
+    KN_TRY(parse_column(cur, ret, err));
+    return kn_transform_parse(cur->arena, KN_STR_LIT("identity"), &ret->transform, err);
 }
 
-static const char *partition_name(KnArena *arena, const Term *term)
+KnCode kn_cursor_sort_term(KnTextCursor *cur, KnSortTerm *ret, KnErr *err)
+{
+    KN_TRY(kn_cursor_term(cur, &ret->term, err));
+    ret->descending = kn_cursor_eat_word(cur, "desc");
+    if (!ret->descending)
+        kn_cursor_eat_word(cur, "asc");
+    ret->nulls_last = ret->descending;
+    if (kn_cursor_eat_word(cur, "nulls")) {
+        ret->nulls_last = kn_cursor_eat_word(cur, "last");
+        if (!ret->nulls_last && !kn_cursor_eat_word(cur, "first"))
+            return kn_cursor_fail(cur, "'first' or 'last'", err);
+    }
+    return KN_OK;
+}
+
+KnCode kn_term_bind(const KnTerm *term, const KnSchema *schema, const KnField **ret, KnErr *err)
+{
+    *ret = kn_schema_find_name(schema, kn_str(term->column));
+    if (!*ret)
+        return kn_err_set(err, KN_E_INVAL, "position %zu: column '%s' does not exist", term->at + 1,
+                          term->column);
+    return KN_OK;
+}
+
+static const char *partition_name(KnArena *arena, const KnTerm *term)
 {
     static const char *const suffixes[] = {
         [KN_TRANSFORM_BUCKET] = "_bucket", [KN_TRANSFORM_TRUNCATE] = "_trunc",
@@ -113,10 +125,12 @@ static const char *partition_name(KnArena *arena, const Term *term)
 static KnCode parse_partition_field(KnTextCursor *cur, const KnSchema *schema,
                                     KnPartitionField *ret, KnErr *err)
 {
-    Term term = {0};
+    const KnField *source;
+    KnTerm term;
 
-    KN_TRY(parse_term(cur, schema, &term, err));
-    ret->source_id = term.source->id;
+    KN_TRY(kn_cursor_term(cur, &term, err));
+    KN_TRY(kn_term_bind(&term, schema, &source, err));
+    ret->source_id = source->id;
     ret->transform = term.transform;
     ret->name = partition_name(cur->arena, &term);
     if (kn_cursor_eat_word(cur, "as"))
@@ -166,20 +180,12 @@ KnCode kn_partition_spec_parse_text(KnArena *arena, const KnSchema *schema, KnSt
 static KnCode parse_sort_field(KnTextCursor *cur, const KnSchema *schema, KnSortField *ret,
                                KnErr *err)
 {
-    Term term = {0};
+    const KnField *source;
+    KnSortTerm sort = {0};
 
-    KN_TRY(parse_term(cur, schema, &term, err));
-    ret->source_id = term.source->id;
-    ret->transform = term.transform;
-    ret->descending = kn_cursor_eat_word(cur, "desc");
-    if (!ret->descending)
-        kn_cursor_eat_word(cur, "asc");
-    ret->nulls_last = ret->descending;
-    if (kn_cursor_eat_word(cur, "nulls")) {
-        ret->nulls_last = kn_cursor_eat_word(cur, "last");
-        if (!ret->nulls_last && !kn_cursor_eat_word(cur, "first"))
-            return kn_cursor_fail(cur, "'first' or 'last'", err);
-    }
+    KN_TRY(kn_cursor_sort_term(cur, &sort, err));
+    KN_TRY(kn_term_bind(&sort.term, schema, &source, err));
+    *ret = (KnSortField){source->id, sort.term.transform, sort.descending, sort.nulls_last};
     return KN_OK;
 }
 

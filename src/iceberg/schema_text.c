@@ -3,9 +3,9 @@
  * schema_text.c - schemas as a person types them.
  *
  *     schema = field {"," field}
- *     field  = name [":"] type ["required" | "optional"]
- *     type   = "struct" "<" schema ">" | "list" "<" type ["required"] ">"
- *            | "map" "<" type "," type ["required"] ">" | a primitive, as in JSON
+ *     field  = name [":"] type ["required" | "not null" | "optional"]
+ *     type   = "struct" "<" schema ">" | ("list" | "array") "<" type ["required"] ">"
+ *            | "map" "<" type "," type ["required"] ">" | a primitive, as in JSON or by SQL's name
  *     name   = a bare word | "`" anything, with "``" for a backquote "`"
  *
  * kn_type_format() writes the same language. Ids are given when all is read, as createTable does.
@@ -27,9 +27,35 @@ static KnCode parse_type(Parser *p, const KnType **ret, KnErr *err);
 
 static bool eat_required(Parser *p)
 {
+    KnTextCursor ahead = p->cur;
+
     if (kn_cursor_eat_word(&p->cur, "required"))
         return true;
+    if (kn_cursor_eat_word(&ahead, "not") && kn_cursor_eat_word(&ahead, "null")) {
+        p->cur = ahead;
+        return true;
+    }
     kn_cursor_eat_word(&p->cur, "optional");
+    return false;
+}
+
+/* Names of SQL that can mean one type only. */
+static bool eat_alias(Parser *p, const KnType **ret)
+{
+    static const struct {
+        const char *name;
+        KnType type;
+    } aliases[] = {{"bigint", {.kind = KN_TYPE_LONG}},     {"integer", {.kind = KN_TYPE_INT}},
+                   {"bool", {.kind = KN_TYPE_BOOLEAN}},    {"varchar", {.kind = KN_TYPE_STRING}},
+                   {"real", {.kind = KN_TYPE_FLOAT}},      {"text", {.kind = KN_TYPE_STRING}},
+                   {"varbinary", {.kind = KN_TYPE_BINARY}}};
+
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+        if (kn_cursor_eat_word(&p->cur, aliases[i].name)) {
+            *ret = &aliases[i].type;
+            return true;
+        }
+    }
     return false;
 }
 
@@ -96,9 +122,11 @@ static KnCode parse_type(Parser *p, const KnType **ret, KnErr *err)
     KnTypeKind kind;
     KnType *type;
 
+    if (eat_alias(p, ret))
+        return KN_OK;
     if (kn_cursor_eat_word(&p->cur, "struct"))
         kind = KN_TYPE_STRUCT;
-    else if (kn_cursor_eat_word(&p->cur, "list"))
+    else if (kn_cursor_eat_word(&p->cur, "list") || kn_cursor_eat_word(&p->cur, "array"))
         kind = KN_TYPE_LIST;
     else if (kn_cursor_eat_word(&p->cur, "map"))
         kind = KN_TYPE_MAP;
@@ -143,6 +171,15 @@ static KnCode parse_fields(Parser *p, KnType *ret, KnErr *err)
     ret->n_fields = fields.len;
     kn_vec_done(&fields);
     return rc;
+}
+
+KnCode kn_cursor_type(KnTextCursor *cur, const KnType **ret, KnErr *err)
+{
+    Parser p = {.cur = *cur};
+
+    KN_TRY(parse_type(&p, ret, err));
+    cur->at = p.cur.at;
+    return KN_OK;
 }
 
 KnCode kn_schema_parse_text(KnArena *arena, KnStr text, KnSchema **ret, KnErr *err)

@@ -120,18 +120,54 @@ KnCode kn_cursor_name(KnTextCursor *cur, const char **ret, KnErr *err)
     return KN_OK;
 }
 
+KnCode kn_cursor_path_split(KnTextCursor *cur, const char **ret_parent, const char **ret_name,
+                            KnErr *err)
+{
+    KN_BUF_AUTO path = {0};
+    size_t last = 0; /* where the last name begins */
+
+    kn_buf_init(&path, (size_t)64 << 10);
+    KN_TRY(append_name(cur, &path, err));
+    while (kn_cursor_eat(cur, '.')) {
+        kn_buf_char(&path, '.');
+        last = path.len;
+        KN_TRY(append_name(cur, &path, err));
+    }
+    *ret_parent = last > 0 ? kn_arena_strndup(cur->arena, path.data, last - 1) : NULL;
+    *ret_name = kn_arena_strndup(cur->arena, path.data + last, path.len - last);
+    return KN_OK;
+}
+
 KnCode kn_cursor_path(KnTextCursor *cur, const char **ret, KnErr *err)
 {
-    KN_BUF_AUTO name = {0};
+    const char *parent, *name;
 
-    kn_buf_init(&name, (size_t)64 << 10);
-    KN_TRY(append_name(cur, &name, err));
-    while (kn_cursor_eat(cur, '.')) {
-        kn_buf_char(&name, '.');
-        KN_TRY(append_name(cur, &name, err));
-    }
-    *ret = kn_arena_strndup(cur->arena, name.data, name.len);
+    KN_TRY(kn_cursor_path_split(cur, &parent, &name, err));
+    *ret = parent ? kn_arena_printf(cur->arena, "%s.%s", parent, name) : name;
     return KN_OK;
+}
+
+KnCode kn_cursor_quoted(KnTextCursor *cur, const char **ret, KnErr *err)
+{
+    KN_BUF_AUTO text = {0};
+    const size_t start = cur->at;
+
+    kn_buf_init(&text, (size_t)1 << 20);
+    KN_TRY(kn_cursor_expect(cur, '\'', err));
+    for (; cur->at < cur->text.len && cur->text.ptr[cur->at] != '\0'; cur->at++) {
+        if (cur->text.ptr[cur->at] == '\'') {
+            cur->at++;
+            if (cur->at == cur->text.len || cur->text.ptr[cur->at] != '\'') {
+                if (!kn_str_is_utf8((KnStr){text.data, text.len}))
+                    return kn_err_set(err, KN_E_INVAL, "position %zu: the text is not UTF-8",
+                                      start + 1);
+                *ret = kn_arena_strndup(cur->arena, text.len ? text.data : "", text.len);
+                return kn_buf_check(&text, err);
+            }
+        }
+        kn_buf_char(&text, cur->text.ptr[cur->at]);
+    }
+    return kn_cursor_fail(cur, "a closing quote (')", err);
 }
 
 KnCode kn_cursor_number(KnTextCursor *cur, int64_t *ret, KnErr *err)
