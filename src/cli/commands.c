@@ -24,6 +24,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_table_cherry_pick,
     &kn_cmd_table_publish,
     &kn_cmd_table_ancestors,
+    &kn_cmd_table_expire,
     &kn_cmd_cdc_run,
     &kn_cmd_cdc_status,
     &kn_cmd_cdc_check,

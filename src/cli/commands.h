@@ -24,6 +24,7 @@ extern const KnCommand kn_cmd_table_fast_forward;
 extern const KnCommand kn_cmd_table_cherry_pick;
 extern const KnCommand kn_cmd_table_publish;
 extern const KnCommand kn_cmd_table_ancestors;
+extern const KnCommand kn_cmd_table_expire;
 extern const KnCommand kn_cmd_cdc_run;
 extern const KnCommand kn_cmd_cdc_status;
 extern const KnCommand kn_cmd_cdc_check;

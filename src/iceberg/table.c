@@ -199,6 +199,20 @@ KnCode kn_table_check_path(const KnTable *tbl, KnStr location, KnErr *err)
                       tbl->name, KN_STR_ARG(location), tbl->md->location);
 }
 
+KnCode kn_table_check_removable(const KnTable *tbl, KnStr location, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KnStr path = {0};
+    KN_TRY(normal_path(arena, location, &path, err));
+    if (within_folder(arena, path, kn_str(tbl->md->location)) ||
+        within_named_folders(tbl, arena, path))
+        return KN_OK;
+    return kn_err_set(err, KN_E_REFUSED,
+                      "table %s: file '" KN_STR_FMT "' lies outside the table's location '%s' and "
+                      "is not removed: allow its folder with --allow-path if it is the table's own",
+                      tbl->name, KN_STR_ARG(location), tbl->md->location);
+}
+
 KnCode kn_table_engine_path(const KnTable *tbl, KnArena *arena, KnStr location, const char **ret,
                             KnErr *err)
 {

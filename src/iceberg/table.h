@@ -91,6 +91,9 @@ const char *kn_table_ident_format(KnArena *arena, const KnTableIdent *ident);
  * the folder that holds the table's location. Everything else is KN_E_REFUSED: metadata from
  * elsewhere must not make knut read /etc. */
 KN_NODISCARD KnCode kn_table_check_path(const KnTable *tbl, KnStr location, KnErr *err);
+/** KN_E_REFUSED unless the file is the table's to remove: as above, but a name mapping gives no
+ * right to what lies beside the table. */
+KN_NODISCARD KnCode kn_table_check_removable(const KnTable *tbl, KnStr location, KnErr *err);
 KN_NODISCARD KnCode kn_table_engine_path(const KnTable *tbl, KnArena *arena, KnStr location,
                                          const char **ret, KnErr *err);
 

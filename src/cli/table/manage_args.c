@@ -2,6 +2,7 @@
 /* manage_args.c - see manage_args.h. */
 #include "cli/table/manage_args.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -77,4 +78,13 @@ KnCode kn_args_print_move(const KnCall *call, const KnTable *tbl, const KnMoveLi
     kn_out_opt_int(out, line->move->after);
     kn_out_bool(out, line->move->changed);
     return kn_out_close(out, err);
+}
+
+KnCode kn_args_report_left(const KnSweepResult *files, KnErr *err)
+{
+    int64_t n = files->foreign + files->failed;
+    if (!n)
+        return KN_OK;
+    return kn_err_set(err, files->first.code, "%" PRId64 " files were left, the first: %s", n,
+                      files->first.msg);
 }

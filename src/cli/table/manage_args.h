@@ -2,6 +2,7 @@
 #pragma once
 /* manage_args.h - what the commands that manage snapshots, refs and files read and print alike. */
 #include "cli/command.h"
+#include "iceberg/reach.h"
 #include "iceberg/refs.h"
 
 /** The call's table; a bare one, which cannot be committed to, is KN_E_INVAL. */
@@ -23,3 +24,6 @@ typedef struct KnMoveLine {
 /** One line about a ref that was set, moved or dropped. */
 KN_NODISCARD KnCode kn_args_print_move(const KnCall *call, const KnTable *tbl,
                                        const KnMoveLine *line, KnErr *err);
+
+/** A failure when files that should have gone were left: how many, and why the first. */
+KN_NODISCARD KnCode kn_args_report_left(const KnSweepResult *files, KnErr *err);
