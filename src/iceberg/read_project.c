@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "iceberg/read_internal.h"
+#include "iceberg/value_internal.h"
 
 enum { MAX_NESTING = 100 };
 
@@ -20,6 +21,8 @@ typedef struct Writer {
     KnErr *err;
     const char *file; /* for messages: the first of the group */
     const KnField *column;
+    size_t n_files;
+    KnReadFile *const *files;
     bool as_key;
     int depth;
 } Writer;
@@ -61,41 +64,63 @@ static KnCode write_null(Writer *w, const KnField *field)
     return KN_OK;
 }
 
-static KnCode write_absent(Writer *w, const KnField *field);
-
-/* A struct's default is an empty object: its fields take theirs (spec: "Default values"). */
-static KnCode write_default_struct(Writer *w, const KnField *field)
-{
-    kn_buf_text(w->buf, "struct_pack(");
-    for (size_t i = 0; i < field->type->n_fields; i++) {
-        kn_buf_text(w->buf, i ? ", " : "");
-        kn_sql_ident(w->buf, kn_str(field->type->fields[i].name));
-        kn_buf_text(w->buf, " := ");
-        KN_TRY(write_absent(w, &field->type->fields[i]));
-    }
-    kn_buf_char(w->buf, ')');
-    return KN_OK;
-}
-
 static KnCode write_default(Writer *w, const KnField *field)
 {
-    if (field->type->kind == KN_TYPE_STRUCT && json_is_object(field->initial_default) &&
-        field->type->n_fields > 0)
-        return write_default_struct(w, field);
-    if (kn_type_is_nested(field->type))
-        return column_error(w, field, KN_E_UNSUPPORTED, "default values of lists and maps");
-    KnValue value;
-    KN_TRY(kn_value_from_json(w->read->arena, field->type, field->initial_default, &value, w->err));
-    return kn_value_sql(w->buf, field->type, &value, w->err);
-}
-
-static KnCode write_absent(Writer *w, const KnField *field)
-{
-    if (field->initial_default && !json_is_null(field->initial_default))
-        return write_default(w, field);
+    if (field->initial_default) {
+        KnCode rc = kn_default_sql(w->read->arena, field, false, w->buf, w->err);
+        return rc == KN_OK ? KN_OK
+                           : kn_err_wrap(w->err, rc, "table %s: default of field '%.100s' (id %d)",
+                                         w->read->tbl->name, field->name, field->id);
+    }
     if (field->required && !w->as_key)
         return column_error(w, field, KN_E_CORRUPT, "is required, has no default, and is missing");
     return write_null(w, field);
+}
+
+static const KnValue *identity_value(const KnRead *read, const KnDataFile *file, int32_t id)
+{
+    const KnPartitionSpec *spec = kn_metadata_find_spec(read->tbl->md, file->spec_id);
+    for (size_t i = 0; spec && i < spec->n_fields && i < file->n_partition; i++)
+        if (spec->fields[i].source_id == id &&
+            spec->fields[i].transform.kind == KN_TRANSFORM_IDENTITY)
+            return &file->partition[i];
+    return NULL;
+}
+
+static bool has_identity_value(const Writer *w, const KnField *field)
+{
+    for (size_t i = 0; i < w->n_files && w->files[i]->task; i++)
+        if (identity_value(w->read, &w->files[i]->task->data->file, field->id))
+            return true;
+    return false;
+}
+
+/* A field that the files do not have, in a struct that they have or at the top: for each file its
+ * identity partition value, else the default. Delete files have no task and take the default. */
+static KnCode write_absent(Writer *w, const KnField *field)
+{
+    KnRead *read = w->read;
+    if (!has_identity_value(w, field) || kn_type_is_nested(field->type))
+        return write_default(w, field);
+    const char **values = kn_arena_alloc(read->arena, w->n_files * sizeof(*values));
+    KN_BUF_AUTO type;
+    kn_buf_init(&type, 1 << 20);
+    KN_TRY(type_sql(w, field, &type));
+    KN_BUF_AUTO text;
+    kn_buf_init(&text, (size_t)1 << 30);
+    KnBuf *out = w->buf;
+    KnCode rc = KN_OK;
+    for (size_t i = 0; i < w->n_files && rc == KN_OK; i++) {
+        const KnValue *value = identity_value(read, &w->files[i]->task->data->file, field->id);
+        kn_buf_reset(&text);
+        w->buf = &text;
+        rc = value ? kn_value_sql(&text, field->type, value, w->err) : write_default(w, field);
+        values[i] = kn_arena_strndup(read->arena, text.data, text.len);
+    }
+    w->buf = out;
+    if (rc == KN_OK)
+        kn_read_lookup_sql(out, values, w->n_files, type.data);
+    return rc;
 }
 
 /* ---- leaves ---- */
@@ -294,48 +319,6 @@ static KnCode write_node(Writer *w, const KnPqNode *node, const KnField *field, 
 
 /* ---- columns ---- */
 
-static const KnValue *identity_value(const KnRead *read, const KnDataFile *file, int32_t id)
-{
-    const KnPartitionSpec *spec = kn_metadata_find_spec(read->tbl->md, file->spec_id);
-    for (size_t i = 0; spec && i < spec->n_fields && i < file->n_partition; i++)
-        if (spec->fields[i].source_id == id &&
-            spec->fields[i].transform.kind == KN_TRANSFORM_IDENTITY)
-            return &file->partition[i];
-    return NULL;
-}
-
-/* A column that the files do not have: for each file its identity partition value, else the
- * default. Delete files have no task and take the default. */
-static KnCode write_absent_column(Writer *w, const KnProject *project, const KnField *field)
-{
-    KnRead *read = project->read;
-    bool any = false;
-    for (size_t i = 0; i < project->n_files && project->files[i]->task; i++)
-        any = any || identity_value(read, &project->files[i]->task->data->file, field->id);
-    if (!any || kn_type_is_nested(field->type))
-        return write_absent(w, field);
-    const char **values = kn_arena_alloc(read->arena, project->n_files * sizeof(*values));
-    KN_BUF_AUTO type;
-    kn_buf_init(&type, 1 << 20);
-    KN_TRY(type_sql(w, field, &type));
-    KN_BUF_AUTO text;
-    kn_buf_init(&text, (size_t)1 << 30);
-    KnBuf *out = w->buf;
-    KnCode rc = KN_OK;
-    for (size_t i = 0; i < project->n_files && rc == KN_OK; i++) {
-        const KnDataFile *file = &project->files[i]->task->data->file;
-        const KnValue *value = identity_value(read, file, field->id);
-        kn_buf_reset(&text);
-        w->buf = &text;
-        rc = value ? kn_value_sql(&text, field->type, value, w->err) : write_absent(w, field);
-        values[i] = kn_arena_strndup(read->arena, text.data, text.len);
-    }
-    w->buf = out;
-    if (rc == KN_OK)
-        kn_read_lookup_sql(out, values, project->n_files, type.data);
-    return rc;
-}
-
 static Writer writer_of(const KnProject *project, const KnField *column, KnBuf *buf, KnErr *err)
 {
     const KnReadFile *first = project->n_files ? project->files[0] : NULL;
@@ -344,6 +327,8 @@ static Writer writer_of(const KnProject *project, const KnField *column, KnBuf *
                     .err = err,
                     .file = first ? first->name : "",
                     .column = column,
+                    .n_files = project->n_files,
+                    .files = project->files,
                     .as_key = project->as_key};
 }
 
@@ -353,7 +338,7 @@ KnCode kn_read_column_sql(const KnProject *project, const KnField *field, KnBuf 
     size_t at = 0;
     const KnPqNode *node = kn_read_child_by_id(project->files[0]->root, field->id, &at);
     if (!node)
-        return write_absent_column(&w, project, field);
+        return write_absent(&w, field);
     return write_node(&w, node, field, kn_arena_printf(project->read->arena, "c%zu", at));
 }
 

@@ -65,3 +65,9 @@ bool kn_decimal_fits(__int128 unscaled, int32_t precision);
 /** Big-endian two's complement with no needless byte; returns the length, bytes at the end of out.
  */
 size_t kn_decimal_to_bytes(__int128 unscaled, uint8_t out[16]);
+
+/** The initial default of a field, or the write default, as SQL of its type; CAST(NULL AS t) where
+ * there is none. KN_E_CORRUPT: it is no value of the type, or none of a required field.
+ * (default_sql.c) */
+KN_NODISCARD KnCode kn_default_sql(KnArena *arena, const KnField *field, bool write, KnBuf *buf,
+                                   KnErr *err);

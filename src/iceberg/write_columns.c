@@ -13,6 +13,7 @@
  */
 #include <ctype.h>
 
+#include "iceberg/value_internal.h"
 #include "iceberg/write_internal.h"
 
 typedef struct Convert {
@@ -250,6 +251,16 @@ static KnCode convert_leaf(const Convert *cv, KnBuf *out, const KnType *to, cons
     return KN_OK;
 }
 
+/* What a field gets that the rows do not have. */
+static KnCode put_default(const Convert *cv, KnBuf *out, const KnField *field, KnErr *err)
+{
+    if (!field->write_default && field->required)
+        return kn_err_set(err, KN_E_INVAL, "column %s is required and the rows do not have it",
+                          cv->column);
+    KnCode rc = kn_default_sql(cv->arena, field, true, out, err);
+    return rc == KN_OK ? rc : kn_err_wrap(err, rc, "write-default of column %s", cv->column);
+}
+
 static size_t find_child(const KnColType *from, const char *name)
 {
     size_t found = from->n_children;
@@ -279,7 +290,6 @@ static KnCode check_children_known(const Convert *cv, const KnType *to, const Kn
 static KnCode convert_struct(const Convert *cv, KnBuf *out, const KnType *to, const KnColType *from,
                              const char *expr, KnErr *err)
 {
-    static const KnColType none = {.kind = KN_COL_NULL};
     KN_TRY(check_children_known(cv, to, from, err));
     kn_buf_printf(out, "CASE WHEN %s IS NULL THEN NULL ELSE struct_pack(", expr);
     for (size_t i = 0; i < to->n_fields; i++) {
@@ -290,14 +300,16 @@ static KnCode convert_struct(const Convert *cv, KnBuf *out, const KnType *to, co
         kn_buf_text(out, i > 0 ? ", " : "");
         kn_sql_ident(out, kn_str(field->name));
         kn_buf_text(out, " := ");
+        if (child == from->n_children) {
+            KN_TRY(put_default(&inner, out, field, err));
+            continue;
+        }
         KN_BUF_AUTO path;
         kn_buf_init(&path, (size_t)1 << 20);
         kn_buf_printf(&path, "struct_extract(%s, ", expr);
-        if (child < from->n_children)
-            kn_sql_text(&path, kn_str(from->child_names[child]));
+        kn_sql_text(&path, kn_str(from->child_names[child]));
         kn_buf_char(&path, ')');
-        const KnColType *type = child < from->n_children ? &from->children[child] : &none;
-        KN_TRY(convert(&inner, out, field, type, path.data, err));
+        KN_TRY(convert(&inner, out, field, &from->children[child], path.data, err));
     }
     kn_buf_text(out, ") END");
     return KN_OK;
@@ -401,22 +413,6 @@ static KnCode convert(const Convert *cv, KnBuf *out, const KnField *to, const Kn
 
 /* ---- top level ---- */
 
-static KnCode put_default(KnWriter *w, KnBuf *out, const KnField *field, KnErr *err)
-{
-    KnValue value = {.null = true};
-    if (field->write_default && !kn_type_is_nested(field->type))
-        KN_TRY(kn_value_from_json(w->arena, field->type, field->write_default, &value, err));
-    if (!value.null)
-        return kn_value_sql(out, field->type, &value, err);
-    if (field->required)
-        return kn_err_set(err, KN_E_INVAL, "column %s is required and the rows do not have it",
-                          field->name);
-    kn_buf_text(out, "CAST(NULL AS ");
-    KN_TRY(kn_type_sql(out, field->type, err));
-    kn_buf_char(out, ')');
-    return KN_OK;
-}
-
 typedef struct Source {
     size_t n;
     const char *const *names;
@@ -463,7 +459,7 @@ static KnCode put_columns(KnWriter *w, const Source *src, KnBuf *ret, KnErr *err
             KN_TRY(convert(&cv, ret, field, src->types[at], kn_arena_printf(w->arena, "s%zu", at),
                            err));
         } else {
-            KN_TRY(put_default(w, ret, field, err));
+            KN_TRY(put_default(&cv, ret, field, err));
         }
         kn_buf_printf(ret, " AS c%zu", i);
     }

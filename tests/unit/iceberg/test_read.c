@@ -288,6 +288,96 @@ static void an_absent_column_takes_its_initial_default(void **state)
     expect(fix, "{'a': 1, 'b': 'it\\'s'}");
 }
 
+#define DEFAULTED(id, name, type, dflt)                                                            \
+    "{\"id\":" #id ",\"name\":\"" name "\",\"required\":false,\"type\":" type                      \
+    ",\"initial-default\":" dflt "}"
+#define LIST(id, type)                                                                             \
+    "{\"type\":\"list\",\"element-id\":" #id ",\"element-required\":false,\"element\":" type "}"
+#define STRUCT(fields) "{\"type\":\"struct\",\"fields\":[" fields "]}"
+#define MAP                                                                                        \
+    "{\"type\":\"map\",\"key-id\":20,\"key\":\"string\",\"value-id\":21,\"value\":" LIST(          \
+        22, INT) ",\"value-required\":false}"
+
+static void nested_defaults_are_read_as_their_json(void **state)
+{
+    static const struct {
+        const char *type, *json, *want;
+    } cases[] = {
+        {LIST(10, INT), "[1, null, 3]", "[1, NULL, 3]"},
+        {LIST(10, LIST(11, STRING)), "[[\"a\"], [], null]", "[[a], [], NULL]"},
+        {LIST(10, INT), "[]", "[]"},
+        {MAP, "{\"keys\":[\"a\",\"b\"],\"values\":[[1],null]}", "{a=[1], b=NULL}"},
+        {MAP, "{\"keys\":[],\"values\":[]}", "{}"},
+        {STRUCT(DEFAULTED(10, "x", INT, "7") "," FIELD(11, "y", INT)), "{}", "{'x': 7, 'y': NULL}"},
+        {STRUCT(DEFAULTED(10, "x", INT, "7") "," FIELD(11, "y", INT)), "{\"10\":8,\"11\":9}",
+         "{'x': 8, 'y': 9}"},
+        {STRUCT(DEFAULTED(10, "x", LIST(11, INT), "[4]")), "null", "NULL"},
+        {LIST(10, STRUCT(DEFAULTED(11, "x", INT, "7"))), "[{}, {\"11\":1}]",
+         "[{'x': 7}, {'x': 1}]"},
+    };
+    Fixture *fix = *state;
+
+    task(fix, put(fix, "f", "{a: 1}", "SELECT 1::INT a"), NULL, NULL, NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char schema[2048], want[256];
+        (void)snprintf(schema, sizeof(schema),
+                       "{\"type\":\"struct\",\"schema-id\":0,\"fields\":[" FIELD(
+                           1, "a", INT) ",{\"id\":2,\"name\":\"b\",\"required\":false,\"type\":%s,"
+                                        "\"initial-default\":%s}]}",
+                       cases[i].type, cases[i].json);
+        (void)snprintf(want, sizeof(want), "{'a': 1, 'b': %s}", cases[i].want);
+        open_table(fix, schema, NULL);
+        expect(fix, want);
+    }
+}
+
+static void nested_defaults_of_another_shape_are_corrupt(void **state)
+{
+    static const char *const cases[][2] = {
+        {LIST(10, INT), "{}"},
+        {LIST(10, INT), "[\"x\"]"},
+        {MAP, "[]"},
+        {MAP, "{\"keys\":[\"a\"],\"values\":[]}"},
+        {MAP, "{\"keys\":[null],\"values\":[null]}"},
+        {STRUCT(FIELD(10, "x", INT)), "[]"},
+        {STRUCT("{\"id\":10,\"name\":\"x\",\"required\":true,\"type\":\"int\"}"), "{}"},
+    };
+    Fixture *fix = *state;
+
+    task(fix, put(fix, "f", "{a: 1}", "SELECT 1::INT a"), NULL, NULL, NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char schema[2048];
+        (void)snprintf(schema, sizeof(schema),
+                       "{\"type\":\"struct\",\"schema-id\":0,\"fields\":[" FIELD(
+                           1, "a", INT) ",{\"id\":2,\"name\":\"b\",\"required\":false,\"type\":%s,"
+                                        "\"initial-default\":%s}]}",
+                       cases[i][0], cases[i][1]);
+        open_table(fix, schema, NULL);
+        expect_error(fix, KN_E_CORRUPT, "default of field 'b' (id 2)");
+    }
+}
+
+static void a_partition_value_stands_in_for_an_absent_field_of_a_struct(void **state)
+{
+    Fixture *fix = *state;
+    open_table(fix, SCHEMA(0, FIELD(1, "st", STRUCT(FIELD(3, "a", INT) "," FIELD(2, "p", STRING)))),
+               NULL);
+    static const KnValue x = {.kind = KN_TYPE_STRING, .bytes = {"x", 1}};
+    static const KnValue y = {.kind = KN_TYPE_STRING, .bytes = {"y", 1}};
+    KnManifestEntry *one = put(fix, "f", "{st: {__duckdb_field_id: 1, a: 3}}",
+                               "SELECT {'a': 1::INT} st UNION ALL SELECT NULL");
+    KnManifestEntry *two =
+        put(fix, "g", "{st: {__duckdb_field_id: 1, a: 3}}", "SELECT {'a': 2::INT} st");
+    one->file.partition = &x;
+    two->file.partition = &y;
+    for (size_t i = 0; i < 2; i++) {
+        fix->entries[i]->file.spec_id = 1;
+        fix->entries[i]->file.n_partition = 1;
+        task(fix, fix->entries[i], NULL, NULL, NULL);
+    }
+    expect(fix, "{'st': {'a': 1, 'p': x}} {'st': NULL} {'st': {'a': 2, 'p': y}}");
+}
+
 static void an_absent_required_column_is_corrupt(void **state)
 {
     Fixture *fix = *state;
@@ -655,6 +745,9 @@ int main(void)
         CASE(promoted_columns_are_cast),
         CASE(nested_fields_are_renamed_added_and_dropped_at_any_depth),
         CASE(an_absent_column_takes_its_initial_default),
+        CASE(nested_defaults_are_read_as_their_json),
+        CASE(nested_defaults_of_another_shape_are_corrupt),
+        CASE(a_partition_value_stands_in_for_an_absent_field_of_a_struct),
         CASE(an_absent_required_column_is_corrupt),
         CASE(a_partition_value_stands_in_for_an_absent_column_only),
         CASE(files_without_ids_need_a_name_mapping),
