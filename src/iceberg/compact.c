@@ -302,11 +302,12 @@ static KnCode run(Compact *job, KnErr *err)
     const KnCompactOptions *opts = job->opts;
     KN_TRY(kn_compact_plan(job->tbl, opts, &job->plan, err));
     count_uses(job);
-    job->bar = kn_progress_new(opts->progress, "compact", (uint64_t)job->plan->rows,
-                               (uint64_t)job->plan->bytes);
-    if (job->plan->n_groups > 0)
+    if (job->plan->n_groups > 0) {
+        job->bar = kn_progress_new(opts->progress, "compact", (uint64_t)job->plan->rows,
+                                   (uint64_t)job->plan->bytes);
         KN_TRY(opts->partial_progress ? run_partial(job, err)
                                       : run_batch(job, 0, job->plan->n_groups, err));
+    }
     if (!opts->remove_dangling_deletes)
         return KN_OK;
     int64_t id = -1;

@@ -172,3 +172,5 @@ KN_NODISCARD KnCode kn_manifest_summary_finish(const KnManifestSummary *summary,
 
 /** write.avro.compression-codec: gzip (NULL), zstd, snappy, uncompressed. */
 KN_NODISCARD KnCode kn_manifest_codec(const char *name, KnAvroCodec *ret, KnErr *err);
+/** Bytes of a manifest without entries: its header, which is not compressed. */
+KN_NODISCARD KnCode kn_manifest_empty_bytes(const KnManifestWrite *w, int64_t *ret, KnErr *err);

@@ -193,3 +193,22 @@ KnCode kn_manifest_write(KnFileIO *io, KnArena *arena, const KnManifestWrite *w,
     *ret = wr.mf;
     return KN_OK;
 }
+
+KnCode kn_manifest_empty_bytes(const KnManifestWrite *w, int64_t *ret, KnErr *err)
+{
+    Writing wr = {.w = w,
+                  .form = {&kn_manifest_entry_fields, w->format_version, w->partition_type}};
+    KN_BUF_AUTO buf;
+    KN_BUF_AUTO file;
+    kn_buf_init(&buf, HEADER_MAX);
+    kn_buf_init(&file, 0);
+    kn_manifest_avro_schema(&buf, &wr.form);
+    KN_TRY(kn_buf_check(&buf, err));
+    wr.avro = kn_avro_writer_new((KnStr){buf.data, buf.len}, KN_AVRO_CODEC_NULL);
+    put_header(&wr, &buf);
+    KnCode rc = kn_avro_writer_finish(wr.avro, &file, err);
+    (void)kn_avro_writer_free(wr.avro);
+    if (rc == KN_OK)
+        *ret = (int64_t)file.len;
+    return rc;
+}

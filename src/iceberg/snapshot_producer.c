@@ -168,7 +168,8 @@ static KnCode attempt(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id
         .added_rows = -1,
     };
     KnManifestSet set = {0};
-    KN_TRY(kn_snapshot_manifests(w, draft, parent, snap.snapshot_id, &set, err));
+    KN_TRY(draft->manifests ? draft->manifests(draft->arg, parent, snap.snapshot_id, &set, err)
+                            : kn_snapshot_manifests(w, draft, parent, snap.snapshot_id, &set, err));
     KN_TRY(kn_fault_at("write-manifest-written", err));
     KN_TRY(write_list(w, &set, &snap, err));
     KN_JSON_AUTO summary = kn_snapshot_summary(w, draft, parent, &set);

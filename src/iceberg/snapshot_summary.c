@@ -156,6 +156,7 @@ json_t *kn_snapshot_summary(const KnWriter *w, const KnSnapshotDraft *draft,
     put_number(obj, "manifests-created", manifests->n_created);
     put_number(obj, "manifests-kept", manifests->n_kept);
     put_number(obj, "manifests-replaced", manifests->n_replaced);
+    put_count(obj, "entries-processed", manifests->n_entries);
     json_object_set_new(obj, "engine-name", json_string("knut"));
     json_object_set_new(obj, "engine-version", json_string(KN_VERSION_STRING));
     for (size_t i = 0; w->opts && i < w->opts->n_summary; i++)

@@ -81,6 +81,7 @@ KN_NODISCARD KnCode kn_write_metrics(KnWriter *w, const struct KnPqWritten *file
 void kn_write_field_ids_sql(KnBuf *buf, const KnSchema *schema, bool lineage);
 
 /* ---- snapshots ---- */
+struct KnManifestSet;
 typedef struct KnSnapshotDraft {
     const char *operation;
     size_t n_added; /* data files */
@@ -95,6 +96,10 @@ typedef struct KnSnapshotDraft {
     /* Asked before an attempt on a newer base than the one the draft was made for: KN_E_CONFLICT
      * when the draft is void there. NULL = it is never void. */
     KnCode (*validate)(void *arg, const KnSnapshot *base, const KnSnapshot *head, KnErr *err);
+    /* In place of kn_snapshot_manifests(), for snapshots that are about manifests only. NULL = no.
+     */
+    KnCode (*manifests)(void *arg, const KnSnapshot *parent, int64_t snapshot_id,
+                        struct KnManifestSet *ret, KnErr *err);
     void *arg;
 } KnSnapshotDraft;
 
@@ -108,6 +113,7 @@ typedef struct KnManifestSet {
     size_t n;
     KnManifestFile *files; /* of the new snapshot, new ones first */
     int64_t n_created, n_kept, n_replaced;
+    int64_t n_entries; /* written to other manifests; for snapshots that are about manifests only */
 } KnManifestSet;
 KN_NODISCARD KnCode kn_snapshot_manifests(KnWriter *w, const KnSnapshotDraft *draft,
                                           const KnSnapshot *parent, int64_t snapshot_id,

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "base/random.h"
 #include "iceberg/compact.h"
-#include "unit/iceberg/lake.h"
+#include "unit/iceberg/unchanged.h"
 
 static const KnSnapshot *head(Lake *lake)
 {
@@ -19,31 +19,6 @@ static const char *summary(Lake *lake, const char *key)
 {
     const char *text = json_string_value(json_object_get(head(lake)->summary, key));
     return text ? text : "-";
-}
-
-/* All rows, in v3 with their lineage, as they are at a snapshot; the caller frees. */
-static char *rows_at(Lake *lake, const KnSnapshot *snap)
-{
-    bool lineage = lake->tbl->md->format_version >= 3;
-    KnPlan *plan = NULL;
-    KnPlanOptions plan_opts = {.snapshot = snap};
-    lake_ok(lake, kn_plan_scan(lake->tbl, &plan_opts, &plan, &lake->err));
-    KnRead *read = NULL;
-    KnReadOptions opts = {.schema = kn_metadata_schema(lake->tbl->md), .with_lineage = lineage};
-    lake_ok(lake, kn_read_open(lake->tbl, lake->ses, (KnScanTasks){plan->tasks, plan->n_tasks},
-                               &opts, &read, &lake->err));
-    KN_BUF_AUTO sql;
-    KN_BUF_AUTO out;
-    kn_buf_init(&sql, (size_t)16 << 20);
-    kn_buf_init(&out, (size_t)64 << 20);
-    kn_buf_printf(&sql,
-                  "SELECT count(*) || ' ' || coalesce(string_agg(CAST(s AS VARCHAR), ' ' ORDER BY "
-                  "CAST(s AS VARCHAR)), '') FROM (%s) AS s",
-                  kn_read_sql(read));
-    lake_ok(lake, kn_session_query_text(lake->ses, sql.data, &out, &lake->err));
-    kn_read_close(read);
-    kn_plan_free(plan);
-    return kn_buf_steal(&out, NULL);
 }
 
 static size_t n_tasks(Lake *lake)
@@ -66,85 +41,6 @@ static int64_t n_deletes(Lake *lake)
     return found;
 }
 
-/* Of the snapshots between two: none of their windows may hold a change. */
-static void no_changes(Lake *lake, int64_t from_id, const KnSnapshot *to)
-{
-    const KnSnapshot *from = kn_metadata_find_snapshot(lake->tbl->md, from_id);
-    KnWindow *win = NULL;
-    lake_ok(lake, kn_window_plan(lake->tbl, from, to, &win, &lake->err));
-    KnChangeRows *rows = NULL;
-    KnChangeRowsOptions opts = {.schema = kn_metadata_schema(lake->tbl->md)};
-    lake_ok(lake, kn_window_change_rows(win, lake->ses, &opts, &rows, &lake->err));
-    KN_BUF_AUTO sql;
-    kn_buf_init(&sql, (size_t)16 << 20);
-    kn_buf_printf(&sql, "SELECT count(*) FROM (%s)", kn_change_rows_sql(rows));
-    int64_t n = -1;
-    lake_ok(lake, kn_session_query_i64(lake->ses, sql.data, &n, &lake->err));
-    assert_int_equal(n, 0);
-    kn_change_rows_close(rows);
-    kn_window_free(win);
-}
-
-/* ---- everything that must be as it was ---- */
-
-typedef struct Before {
-    KnMetadata *md;
-    char **rows; /* of each snapshot */
-    char *now;
-} Before;
-
-static Before look(Lake *lake)
-{
-    Before b = {.md = kn_metadata_ref(lake->tbl->md)};
-    b.rows = calloc(b.md->n_snapshots + 1, sizeof(*b.rows));
-    assert_non_null(b.rows);
-    for (size_t i = 0; i < b.md->n_snapshots; i++)
-        b.rows[i] = rows_at(lake, &b.md->snapshots[i]);
-    b.now = rows_at(lake, head(lake));
-    return b;
-}
-
-static void check_refs(const KnMetadata *was, const KnMetadata *is)
-{
-    assert_int_equal(was->n_refs, is->n_refs);
-    for (size_t i = 0; i < was->n_refs; i++) {
-        const KnRef *ref = kn_metadata_find_ref(is, kn_str(was->refs[i].name));
-        assert_non_null(ref);
-        assert_int_equal(ref->is_branch, was->refs[i].is_branch);
-        if (strcmp(ref->name, "main") != 0)
-            assert_int_equal(ref->snapshot_id, was->refs[i].snapshot_id);
-    }
-}
-
-/* Rows, history, identity; the changelog of what came is empty. Frees b. */
-static void same_as(Lake *lake, Before *b)
-{
-    const KnMetadata *md = lake->tbl->md;
-    assert_string_equal(md->uuid, b->md->uuid);
-    assert_string_equal(md->location, b->md->location);
-    check_refs(b->md, md);
-    for (size_t i = 0; i < b->md->n_snapshots; i++) {
-        const KnSnapshot *old = kn_metadata_find_snapshot(md, b->md->snapshots[i].snapshot_id);
-        assert_non_null(old);
-        char *rows = rows_at(lake, old);
-        assert_string_equal(rows, b->rows[i]);
-        free(rows);
-        free(b->rows[i]);
-    }
-    char *now = rows_at(lake, head(lake));
-    assert_string_equal(now, b->now);
-    free(now);
-    for (const KnSnapshot *s = head(lake); s->snapshot_id != b->md->current_snapshot_id;
-         s = kn_metadata_find_snapshot(md, s->parent_id)) {
-        assert_non_null(s);
-        assert_string_equal(s->operation, "replace");
-        no_changes(lake, s->parent_id, s);
-    }
-    free(b->rows);
-    free(b->now);
-    kn_metadata_unref(b->md);
-}
-
 static KnCompactResult compact(Lake *lake, KnCompactOptions opts)
 {
     KnCompactResult res = {.snapshot_id = -2};
@@ -157,19 +53,6 @@ static KnCompactOptions all(void)
     KnCompactOptions opts = kn_compact_defaults();
     opts.rewrite_all = true;
     return opts;
-}
-
-static void make_ref(Lake *lake, const char *name, bool is_branch)
-{
-    KnRef ref = {.name = name,
-                 .snapshot_id = head(lake)->snapshot_id,
-                 .is_branch = is_branch,
-                 .min_snapshots_to_keep = -1,
-                 .max_snapshot_age_ms = -1,
-                 .max_ref_age_ms = -1};
-    KnUpdate update = {.kind = KN_UPDATE_SET_SNAPSHOT_REF, .text = name, .ref = ref};
-    KnTableCommit commit = {.updates = &update, .n_updates = 1};
-    lake_ok(lake, kn_table_commit(lake->tbl, &commit, &lake->err));
 }
 
 static void delete_positions(Lake *lake, const char *condition)
@@ -197,10 +80,10 @@ static void small_files_become_one(void **state)
         lake_open(&lake, &(LakeTable){.schema = LAKE_ALL_TYPES, .version = version});
         for (int i = 0; i < 6; i++)
             lake_append(&lake, LAKE_ALL_VALUES, i * 10, i * 10 + 10);
-        make_ref(&lake, "v1", false);
-        make_ref(&lake, "dev", true);
+        lake_make_ref(&lake, "v1", false);
+        lake_make_ref(&lake, "dev", true);
         lake_delete(&lake, "i = 7");
-        Before before = look(&lake);
+        UnchangedTable before = unchanged_look(&lake);
         KnCompactResult res = compact(&lake, kn_compact_defaults());
         assert_int_equal(res.n_groups, 1);
         assert_int_equal(res.n_commits, 1);
@@ -212,7 +95,7 @@ static void small_files_become_one(void **state)
         assert_string_equal(summary(&lake, "added-data-files"), "1");
         assert_string_equal(summary(&lake, "deleted-data-files"), "6");
         assert_string_equal(summary(&lake, "total-records"), "59");
-        same_as(&lake, &before);
+        unchanged_check(&lake, &before);
         res = compact(&lake, kn_compact_defaults());
         assert_int_equal(res.snapshot_id, -1);
         assert_int_equal(res.n_commits, 0);
@@ -232,9 +115,9 @@ static void few_files_are_left_alone(void **state)
     assert_int_equal(compact(&lake, kn_compact_defaults()).snapshot_id, -1);
     KnCompactOptions opts = kn_compact_defaults();
     opts.min_input_files = 4;
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     assert_int_equal(compact(&lake, opts).removed_files, 4);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     lake_close(&lake);
 }
 
@@ -250,7 +133,7 @@ static void groups_are_partitions_packed_by_size(void **state)
             "SELECT i AS id, CASE WHEN i %% 3 = 0 THEN NULL ELSE 'p' || i %% 3 END AS p, "
             "CASE WHEN i = 4 THEN '-0.0'::DOUBLE ELSE i / 2 END AS d FROM range(%d, %d) t(i)",
             i * 20, i * 20 + 20);
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     KnCompactPlan *plan = NULL;
     KnCompactOptions opts = kn_compact_defaults();
     lake_ok(&lake, kn_compact_plan(lake.tbl, &opts, &plan, &lake.err));
@@ -270,7 +153,7 @@ static void groups_are_partitions_packed_by_size(void **state)
     kn_compact_plan_free(plan);
     compact(&lake, kn_compact_defaults());
     assert_int_equal(n_tasks(&lake), 6);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan} WHERE d = 0 AND signbit(d)"),
                         "1");
     lake_close(&lake);
@@ -285,10 +168,10 @@ static void files_get_the_target_size(void **state)
     lake_append(&lake, "SELECT i AS id, md5(i::VARCHAR) AS s FROM range(50000) t(i)");
     KnCompactOptions opts = kn_compact_defaults();
     opts.target_file_bytes = 256 << 10;
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     KnCompactResult res = compact(&lake, opts);
     assert_in_range(res.added_files, 5, 10);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     assert_int_equal(compact(&lake, opts).snapshot_id, -1);
     opts.target_file_bytes = 64 << 20;
     assert_int_equal(compact(&lake, opts).added_files, 1);
@@ -304,11 +187,11 @@ static void a_filter_chooses_files(void **state)
         lake_append(&lake, "SELECT i AS id FROM range(%d, %d) t(i)", i * 10, i * 10 + 10);
     KnCompactOptions opts = kn_compact_defaults();
     opts.filter = lake_expr(&lake, "id >= 15 AND id < 60");
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     KnCompactResult res = compact(&lake, opts);
     assert_int_equal(res.removed_files, 5);
     assert_int_equal(res.added_rows, 50);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     assert_int_equal(n_tasks(&lake), 4);
     lake_close(&lake);
 }
@@ -320,11 +203,11 @@ static void sorting_sorts(void **state)
     lake_open(&lake, &(LakeTable){.schema = "a long, b string", .order = "a desc nulls last"});
     for (int i = 0; i < 5; i++)
         lake_append(&lake, "SELECT (i * 7 + %d) %% 11 AS a, 'b' || i AS b FROM range(9) t(i)", i);
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     KnCompactOptions opts = kn_compact_defaults();
     opts.sort = true;
     compact(&lake, opts);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     KnPlan *p = lake_plan(&lake);
     assert_int_equal(p->n_tasks, 1);
     assert_int_equal(p->tasks[0].data->file.sort_order_id, 1);
@@ -361,7 +244,7 @@ static void wrong_options_are_named(void **state)
     Lake lake;
     lake_open(&lake, &(LakeTable){.schema = "id long"});
     lake_append(&lake, "SELECT 1 AS id");
-    make_ref(&lake, "v1", false);
+    lake_make_ref(&lake, "v1", false);
     static const struct {
         int64_t target, min, max;
         double ratio;
@@ -405,7 +288,7 @@ static void deletes_are_applied_and_go(void **state)
                                           .key_names = {"id"},
                                           .rows = "SELECT 7::BIGINT AS id, 'again' AS name",
                                           .operation = "overwrite"});
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     KnCompactOptions opts = all();
     KnCompactResult res = compact(&lake, opts);
     assert_int_equal(res.added_rows, 29);
@@ -417,8 +300,8 @@ static void deletes_are_applied_and_go(void **state)
     assert_int_equal(p->tasks[0].data->sequence_number, 4);
     assert_int_equal(p->tasks[0].data->file_sequence_number, 5);
     kn_plan_free(p);
-    same_as(&lake, &before);
-    before = look(&lake);
+    unchanged_check(&lake, &before);
+    before = unchanged_look(&lake);
     opts = kn_compact_defaults();
     opts.remove_dangling_deletes = true;
     res = compact(&lake, opts);
@@ -426,7 +309,7 @@ static void deletes_are_applied_and_go(void **state)
     assert_int_equal(res.n_commits, 1);
     assert_int_equal(res.removed_delete_files, 1);
     assert_int_equal(n_deletes(&lake), 0);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     assert_int_equal(compact(&lake, opts).snapshot_id, -1);
     lake_close(&lake);
 }
@@ -448,12 +331,12 @@ static void many_deletes_are_a_reason(void **state)
     assert_int_equal(compact(&lake, opts).snapshot_id, -1);
     opts.delete_file_threshold = 2;
     assert_int_equal(compact(&lake, opts).snapshot_id, -1);
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     opts.delete_file_threshold = 1;
     KnCompactResult res = compact(&lake, opts);
     assert_int_equal(res.removed_delete_files, 1);
     assert_int_equal(res.added_rows, 71);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     lake_close(&lake);
 }
 
@@ -490,11 +373,11 @@ static void deletes_in_use_are_not_dangling(void **state)
     assert_int_equal(id, -1);
     assert_int_equal(n, 0);
     lake_delete(&lake, "name = 'n'");
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     lake_ok(&lake, kn_write_remove_dangling(lake.tbl, NULL, &id, &n, &lake.err));
     assert_int_equal(n, 2);
     assert_int_equal(n_deletes(&lake), 0);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     lake_close(&lake);
 }
 
@@ -531,14 +414,14 @@ static void files_move_to_the_output_spec(void **state)
         for (int i = 3; i < 6; i++)
             lake_append(&lake, "SELECT i AS id, 'n' || i %% 3 AS name FROM range(%d, %d) t(i)",
                         i * 10, i * 10 + 10);
-        Before before = look(&lake);
+        UnchangedTable before = unchanged_look(&lake);
         KnCompactOptions opts = all();
         opts.output_spec_id = 0;
         KnCompactResult res = compact(&lake, opts);
         assert_int_equal(res.n_groups, 2);
         assert_int_equal(res.added_files, 2);
-        same_as(&lake, &before);
-        before = look(&lake);
+        unchanged_check(&lake, &before);
+        before = unchanged_look(&lake);
         res = compact(&lake, all());
         assert_int_equal(res.n_groups, 1);
         assert_int_equal(res.added_files, 3);
@@ -546,7 +429,7 @@ static void files_move_to_the_output_spec(void **state)
         for (size_t i = 0; i < p->n_tasks; i++)
             assert_int_equal(p->tasks[i].data->file.spec_id, 1);
         kn_plan_free(p);
-        same_as(&lake, &before);
+        unchanged_check(&lake, &before);
         lake_close(&lake);
     }
 }
@@ -627,7 +510,7 @@ static void what_others_add_is_no_conflict(void **state)
     assert_int_equal(n_tasks(&lake), 2);
     assert_string_equal(lake_text(&lake, "SELECT count(*) || ' ' || sum(id) FROM {scan}"),
                         "13 166");
-    no_changes(&lake, head(&lake)->parent_id, head(&lake));
+    unchanged_window(&lake, head(&lake)->parent_id, head(&lake));
     lake_close(&lake);
 }
 
@@ -642,7 +525,7 @@ static void later_equality_deletes_still_apply(void **state)
                                          "WHERE id IN (1, 2)"),
                         "n1 new");
     assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan}"), "12");
-    no_changes(&lake, head(&lake)->parent_id, head(&lake));
+    unchanged_window(&lake, head(&lake)->parent_id, head(&lake));
     lake_close(&lake);
 }
 
@@ -745,7 +628,7 @@ static void a_failure_loses_nothing(void **state)
         open_with_rows(&lake);
         size_t data = lake_files_below(&lake, "data");
         size_t meta = lake_files_below(&lake, "metadata");
-        Before before = look(&lake);
+        UnchangedTable before = unchanged_look(&lake);
         char spec[64];
         assert_true(snprintf(spec, sizeof(spec), "%s:1:fail", points[i]) > 0);
         lake_ok(&lake, kn_fault_set(spec, NULL, &lake.err));
@@ -756,7 +639,7 @@ static void a_failure_loses_nothing(void **state)
         lake_ok(&lake, kn_fault_set(NULL, NULL, &lake.err));
         assert_int_equal(lake_files_below(&lake, "data"), data);
         assert_int_equal(lake_files_below(&lake, "metadata"), meta);
-        same_as(&lake, &before);
+        unchanged_check(&lake, &before);
         lake_close(&lake);
     }
 }
@@ -766,7 +649,7 @@ static void an_unknown_outcome_removes_nothing(void **state)
     (void)state;
     Lake lake;
     open_with_rows(&lake);
-    Before before = look(&lake);
+    UnchangedTable before = unchanged_look(&lake);
     lake.fail_commit = KN_E_UNKNOWN;
     KnCompactOptions opts = all();
     opts.partial_progress = true;
@@ -775,7 +658,7 @@ static void an_unknown_outcome_removes_nothing(void **state)
                "answer was lost");
     lake_ok(&lake, kn_table_refresh(lake.tbl, &lake.err));
     assert_int_equal(n_tasks(&lake), 1);
-    same_as(&lake, &before);
+    unchanged_check(&lake, &before);
     lake_close(&lake);
 }
 
@@ -803,7 +686,7 @@ static void branches_are_compacted_apart(void **state)
     (void)state;
     Lake lake;
     open_with_rows(&lake);
-    make_ref(&lake, "dev", true);
+    lake_make_ref(&lake, "dev", true);
     lake_append(&lake, "SELECT 50 AS id, 'main' AS name");
     int64_t on_main = head(&lake)->snapshot_id;
     KnCompactOptions opts = all();
@@ -815,7 +698,7 @@ static void branches_are_compacted_apart(void **state)
     assert_int_equal(ref->snapshot_id, res.snapshot_id);
     const KnSnapshot *dev = kn_metadata_find_snapshot(lake.tbl->md, ref->snapshot_id);
     assert_string_equal(lake_text_at(&lake, dev, "SELECT sum(id) FROM {scan}"), "66");
-    no_changes(&lake, dev->parent_id, dev);
+    unchanged_window(&lake, dev->parent_id, dev);
     lake_close(&lake);
 }
 
@@ -878,9 +761,9 @@ static void random_histories_keep_their_rows(void **state)
             random_change(&lake, &rng);
             if (kn_rng_below(&rng, 3) > 0)
                 continue;
-            Before before = look(&lake);
+            UnchangedTable before = unchanged_look(&lake);
             compact(&lake, random_options(&lake, &rng));
-            same_as(&lake, &before);
+            unchanged_check(&lake, &before);
         }
         lake_close(&lake);
     }
