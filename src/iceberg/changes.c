@@ -10,7 +10,8 @@
  * When both sides have rows, the net is the multiset difference by row identity (row_sql.h). A
  * first pass finds which rows can differ (changes_dirty.c); a GROUP BY over those of both sides
  * keeps the groups whose counts differ and repeats each as often as they differ. A group's ord is
- * that of its last row, so the order of rows does not depend on how the engine ran.
+ * that of its last row, so the order of rows does not depend on how the engine ran. Where floats
+ * stand below the top level, a window finds the groups instead (put_partitions).
  *
  * A `replace` that comes here could not be settled from manifests: its live rows are counted on
  * both sides, and it is believed when they are as many.
@@ -177,6 +178,55 @@ static void put_group_column(KnBuf *buf, const KnType *type, size_t i)
         kn_buf_printf(buf, ", arg_max(c%zu, (ord << 1) | op) AS c%zu", i, i);
 }
 
+/* Of FROM: the rows of both sides that can differ, as u. */
+static void put_dirty_rows(KnChanges *ch)
+{
+    KnBuf *buf = &ch->sql;
+    kn_buf_text(buf, " FROM (SELECT * FROM (");
+    put_both(ch);
+    kn_buf_printf(buf, ") AS v SEMI JOIN %s AS d ON ", ch->dirty);
+    kn_changes_put_fingerprint(buf, ch->schema, 0);
+    kn_buf_text(buf, " = d.h0 AND ");
+    kn_changes_put_fingerprint(buf, ch->schema, 1);
+    kn_buf_text(buf, " = d.h1) AS u");
+}
+
+/* SELECT n0, n1, o0, o1, c0, ...: one row for each group of equal rows whose counts differ. */
+static KnCode put_groups(KnChanges *ch, KnErr *err)
+{
+    KnBuf *buf = &ch->sql;
+    const KnSchema *schema = ch->schema;
+    kn_buf_text(buf,
+                "SELECT count(*) FILTER (op = 0) AS n0, count(*) FILTER (op = 1) AS n1, "
+                "max(ord) FILTER (op = 0) AS o0, max(ord) FILTER (op = 1) AS o1");
+    for (size_t i = 0; i < schema->root.n_fields; i++)
+        put_group_column(buf, schema->root.fields[i].type, i);
+    put_dirty_rows(ch);
+    kn_buf_text(buf, " GROUP BY ");
+    KN_TRY(kn_changes_put_key(buf, schema, NULL, 0, err));
+    kn_buf_text(buf, " HAVING n0 <> n1");
+    return KN_OK;
+}
+
+/* The same, by a window: its rows go through whole, where aggregates keep nested values as sort
+ * keys, in which -0.0 has become 0.0. */
+static KnCode put_partitions(KnChanges *ch, KnErr *err)
+{
+    KnBuf *buf = &ch->sql;
+    kn_buf_text(buf,
+                "SELECT count(*) FILTER (op = 0) OVER g AS n0, count(*) FILTER (op = 1) OVER g AS "
+                "n1, max(ord) FILTER (op = 0) OVER g AS o0, max(ord) FILTER (op = 1) OVER g AS o1");
+    for (size_t i = 0; i < ch->schema->root.n_fields; i++)
+        kn_buf_printf(buf, ", c%zu", i);
+    put_dirty_rows(ch);
+    kn_buf_text(buf, " WINDOW g AS (PARTITION BY ");
+    KN_TRY(kn_changes_put_key(buf, ch->schema, NULL, 0, err));
+    kn_buf_text(buf, "), l AS (PARTITION BY ");
+    KN_TRY(kn_changes_put_key(buf, ch->schema, NULL, 0, err));
+    kn_buf_text(buf, " ORDER BY ord DESC, op DESC) QUALIFY row_number() OVER l = 1 AND n0 <> n1");
+    return KN_OK;
+}
+
 static KnCode put_net(KnChanges *ch, KnErr *err)
 {
     KnBuf *buf = &ch->sql;
@@ -193,20 +243,9 @@ static KnCode put_net(KnChanges *ch, KnErr *err)
                      "unnest(range(abs(n0 - n1))) AS copy");
     for (size_t i = 0; i < schema->root.n_fields; i++)
         kn_buf_printf(buf, ", c%zu", i);
-    kn_buf_text(buf,
-                " FROM (SELECT count(*) FILTER (op = 0) AS n0, count(*) FILTER (op = 1) AS n1, "
-                "max(ord) FILTER (op = 0) AS o0, max(ord) FILTER (op = 1) AS o1");
-    for (size_t i = 0; i < schema->root.n_fields; i++)
-        put_group_column(buf, schema->root.fields[i].type, i);
-    kn_buf_text(buf, " FROM (SELECT * FROM (");
-    put_both(ch);
-    kn_buf_printf(buf, ") AS v SEMI JOIN %s AS d ON ", ch->dirty);
-    kn_changes_put_fingerprint(buf, schema, 0);
-    kn_buf_text(buf, " = d.h0 AND ");
-    kn_changes_put_fingerprint(buf, schema, 1);
-    kn_buf_text(buf, " = d.h1) AS u GROUP BY ");
-    KN_TRY(kn_changes_put_key(buf, schema, NULL, 0, err));
-    kn_buf_text(buf, " HAVING n0 <> n1) AS g) AS e");
+    kn_buf_text(buf, " FROM (");
+    KN_TRY(kn_row_has_nested_float(&schema->root) ? put_partitions(ch, err) : put_groups(ch, err));
+    kn_buf_text(buf, ") AS g) AS e");
     return KN_OK;
 }
 

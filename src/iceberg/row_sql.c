@@ -129,6 +129,11 @@ static bool has_float(const KnType *type)
     return found;
 }
 
+bool kn_row_has_nested_float(const KnType *type)
+{
+    return !is_float(type) && has_float(type);
+}
+
 static void negative_zero(KnBuf *buf, const KnType *type, KnStr expr, int depth);
 
 static void negative_zero_list(KnBuf *buf, const KnField *element, KnStr list, int depth)

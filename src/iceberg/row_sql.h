@@ -15,6 +15,10 @@ void kn_row_identity_sql(KnBuf *buf, const KnType *type, KnStr expr);
 /** True when the identity is the value itself, so that a group's key is the value. */
 bool kn_row_identity_is_plain(const KnType *type);
 
+/** True when a value holds floats below its top level: the engine's aggregates and sorts that take
+ * such a value apart give it back with 0.0 for -0.0. */
+bool kn_row_has_nested_float(const KnType *type);
+
 /** Appends a condition that is true when a value holds a -0.0 at any depth, else false or NULL;
  * false = the type has no floats, nothing was appended. */
 bool kn_row_negative_zero_sql(KnBuf *buf, const KnType *type, KnStr expr);

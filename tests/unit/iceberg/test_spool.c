@@ -132,21 +132,25 @@ static void signs_and_map_order_are_seen_rightly(void **state)
                    "SELECT 1 AS id, '-0.0'::DOUBLE AS d, ['nan'::DOUBLE] AS l, MAP {'b': 0.0, "
                    "'a': 1.0} AS m, {'f': 'nan'} AS st");
     assert_spool(&lake, &opts,
-                 "0/-[1]: {'id': 1, 'd': 0.0, 'l': [nan], 'm': {b=0.0, a=1.0}, 'st': {'f': nan}}\n"
+                 "0/-[1]: {'id': 1, 'd': 0.0, 'l': [-nan], 'm': {b=0.0, a=1.0}, 'st': {'f': nan}}\n"
                  "0/+[1]: {'id': 1, 'd': -0.0, 'l': [nan], 'm': {b=0.0, a=1.0}, 'st': {'f': nan}}"
                  "\n");
     lake_overwrite(&lake, "TRUE",
                    "SELECT 1 AS id, '-0.0'::DOUBLE AS d, ['nan'::DOUBLE] AS l, MAP {'b': "
                    "'-0.0'::DOUBLE, 'a': 1.0} AS m, {'f': 'nan'} AS st");
-    KnWindow *win = last_window(&lake);
-    opts.schema = kn_metadata_schema(lake.tbl->md);
-    KnSpool *spool = NULL;
-    lake_ok(&lake, kn_spool_open(win, lake.ses, &opts, &spool, &lake.err));
-    assert_int_equal(kn_spool_rows(spool, KN_CHANGE_DELETE, 0), 1);
-    assert_int_equal(kn_spool_rows(spool, KN_CHANGE_INSERT, 0), 1);
-    assert_int_equal(kn_spool_rows(spool, KN_CHANGE_INSERT, 1), 0);
-    kn_spool_close(spool);
-    kn_window_free(win);
+    assert_spool(
+        &lake, &opts,
+        "0/-[1]: {'id': 1, 'd': -0.0, 'l': [nan], 'm': {b=0.0, a=1.0}, 'st': {'f': nan}}\n"
+        "0/+[1]: {'id': 1, 'd': -0.0, 'l': [nan], 'm': {b=-0.0, a=1.0}, 'st': {'f': nan}}\n");
+    lake_overwrite(&lake, "TRUE",
+                   "SELECT 1 AS id, 0.0::DOUBLE AS d, ['-0.0'::DOUBLE, 0.0] AS l, NULL AS m, "
+                   "{'f': '-0.0'::FLOAT} AS st FROM range(3)");
+    lake_overwrite(&lake, "TRUE",
+                   "SELECT 1 AS id, 0.0::DOUBLE AS d, ['-0.0'::DOUBLE, 0.0] AS l, NULL AS m, "
+                   "{'f': '-0.0'::FLOAT} AS st");
+    assert_spool(&lake, &opts,
+                 "0/-[2]: {'id': 1, 'd': 0.0, 'l': [-0.0, 0.0], 'm': NULL, 'st': {'f': -0.0}} {'id': "
+                 "1, 'd': 0.0, 'l': [-0.0, 0.0], 'm': NULL, 'st': {'f': -0.0}}\n");
     lake_close(&lake);
 }
 
