@@ -196,9 +196,8 @@ static KnCode put_groups(KnChanges *ch, KnErr *err)
 {
     KnBuf *buf = &ch->sql;
     const KnSchema *schema = ch->schema;
-    kn_buf_text(buf,
-                "SELECT count(*) FILTER (op = 0) AS n0, count(*) FILTER (op = 1) AS n1, "
-                "max(ord) FILTER (op = 0) AS o0, max(ord) FILTER (op = 1) AS o1");
+    kn_buf_text(buf, "SELECT count(*) FILTER (op = 0) AS n0, count(*) FILTER (op = 1) AS n1, "
+                     "max(ord) FILTER (op = 0) AS o0, max(ord) FILTER (op = 1) AS o1");
     for (size_t i = 0; i < schema->root.n_fields; i++)
         put_group_column(buf, schema->root.fields[i].type, i);
     put_dirty_rows(ch);

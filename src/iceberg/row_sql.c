@@ -29,7 +29,8 @@ bool kn_row_identity_is_plain(const KnType *type)
     return true;
 }
 
-static void canonical(KnBuf *buf, const KnType *type, KnStr expr, int depth);
+/* signs: 0.0 and -0.0 are two values. */
+static void canonical(KnBuf *buf, const KnType *type, KnStr expr, int depth, bool signs);
 
 static void put_field(KnBuf *buf, KnStr expr, const char *name)
 {
@@ -40,7 +41,7 @@ static void put_field(KnBuf *buf, KnStr expr, const char *name)
     kn_buf_char(buf, ')');
 }
 
-static void canonical_struct(KnBuf *buf, const KnType *type, KnStr expr, int depth)
+static void canonical_struct(KnBuf *buf, const KnType *type, KnStr expr, int depth, bool signs)
 {
     kn_buf_text(buf, "CASE WHEN (");
     kn_buf_str(buf, expr);
@@ -50,23 +51,23 @@ static void canonical_struct(KnBuf *buf, const KnType *type, KnStr expr, int dep
         kn_buf_init(&inner, buf->max);
         put_field(&inner, expr, type->fields[i].name);
         kn_buf_printf(buf, "%sf%zu := ", i > 0 ? ", " : "", i);
-        canonical(buf, type->fields[i].type, (KnStr){inner.data, inner.len}, depth);
+        canonical(buf, type->fields[i].type, (KnStr){inner.data, inner.len}, depth, signs);
     }
     kn_buf_text(buf, ") END");
 }
 
-static void canonical_list(KnBuf *buf, const KnType *type, KnStr expr, int depth)
+static void canonical_list(KnBuf *buf, const KnType *type, KnStr expr, int depth, bool signs)
 {
     char name[16];
     int len = snprintf(name, sizeof(name), "x%d", depth);
     kn_buf_text(buf, "list_transform(");
     kn_buf_str(buf, expr);
     kn_buf_printf(buf, ", lambda %s: ", name);
-    canonical(buf, type->fields[0].type, (KnStr){name, (size_t)len}, depth + 1);
+    canonical(buf, type->fields[0].type, (KnStr){name, (size_t)len}, depth + 1, signs);
     kn_buf_char(buf, ')');
 }
 
-static void canonical_map(KnBuf *buf, const KnType *type, KnStr expr, int depth)
+static void canonical_map(KnBuf *buf, const KnType *type, KnStr expr, int depth, bool signs)
 {
     char key[24];
     char value[24];
@@ -75,39 +76,45 @@ static void canonical_map(KnBuf *buf, const KnType *type, KnStr expr, int depth)
     kn_buf_text(buf, "list_sort(list_transform(map_entries(");
     kn_buf_str(buf, expr);
     kn_buf_printf(buf, "), lambda x%d: struct_pack(k := ", depth);
-    canonical(buf, type->fields[0].type, (KnStr){key, (size_t)key_len}, depth + 1);
+    canonical(buf, type->fields[0].type, (KnStr){key, (size_t)key_len}, depth + 1, signs);
     kn_buf_text(buf, ", v := ");
-    canonical(buf, type->fields[1].type, (KnStr){value, (size_t)value_len}, depth + 1);
+    canonical(buf, type->fields[1].type, (KnStr){value, (size_t)value_len}, depth + 1, signs);
     kn_buf_text(buf, ")))");
 }
 
-static void canonical_float(KnBuf *buf, KnStr expr)
+static void canonical_float(KnBuf *buf, KnStr expr, bool signs)
 {
     kn_buf_text(buf, "CASE WHEN isnan(");
     kn_buf_str(buf, expr);
-    kn_buf_text(buf, ") THEN 'nan' ELSE CAST(");
+    kn_buf_text(buf, ") THEN 'nan' ");
+    if (!signs) {
+        kn_buf_text(buf, "WHEN ");
+        kn_buf_str(buf, expr);
+        kn_buf_text(buf, " = 0 THEN '0.0' ");
+    }
+    kn_buf_text(buf, "ELSE CAST(");
     kn_buf_str(buf, expr);
     kn_buf_text(buf, " AS VARCHAR) END");
 }
 
-static void canonical(KnBuf *buf, const KnType *type, KnStr expr, int depth)
+static void canonical(KnBuf *buf, const KnType *type, KnStr expr, int depth, bool signs)
 {
     if (is_float(type))
-        canonical_float(buf, expr);
+        canonical_float(buf, expr, signs);
     else if (kn_row_identity_is_plain(type))
         kn_buf_str(buf, expr);
     else if (type->kind == KN_TYPE_STRUCT)
-        canonical_struct(buf, type, expr, depth);
+        canonical_struct(buf, type, expr, depth, signs);
     else if (type->kind == KN_TYPE_LIST)
-        canonical_list(buf, type, expr, depth);
+        canonical_list(buf, type, expr, depth, signs);
     else
-        canonical_map(buf, type, expr, depth);
+        canonical_map(buf, type, expr, depth, signs);
 }
 
 void kn_row_identity_sql(KnBuf *buf, const KnType *type, KnStr expr)
 {
     if (!is_float(type)) {
-        canonical(buf, type, expr, 0);
+        canonical(buf, type, expr, 0, true);
         return;
     }
     kn_buf_char(buf, '(');
@@ -117,6 +124,17 @@ void kn_row_identity_sql(KnBuf *buf, const KnType *type, KnStr expr)
     kn_buf_text(buf, " = 0 AND signbit(");
     kn_buf_str(buf, expr);
     kn_buf_text(buf, "))");
+}
+
+void kn_row_stored_identity_sql(KnBuf *buf, const KnType *type, KnStr expr)
+{
+    if (!is_float(type)) {
+        canonical(buf, type, expr, 0, false);
+        return;
+    }
+    kn_buf_char(buf, '(');
+    kn_buf_str(buf, expr);
+    kn_buf_text(buf, " + 0)");
 }
 
 /* ---- -0.0 ---- */
@@ -213,7 +231,7 @@ static void text_sql(KnBuf *buf, const KnType *type, KnStr expr)
 {
     bool is_bytes = type->kind == KN_TYPE_BINARY || type->kind == KN_TYPE_FIXED;
     kn_buf_text(buf, is_bytes ? "hex(" : "CAST(");
-    canonical(buf, type, expr, 0);
+    canonical(buf, type, expr, 0, true);
     kn_buf_text(buf, is_bytes ? ")" : " AS VARCHAR)");
 }
 

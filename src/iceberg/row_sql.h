@@ -12,6 +12,9 @@
 /** Expressions, separated by ", ", that are equal (IS NOT DISTINCT FROM, GROUP BY, PARTITION BY)
  * exactly when two values of type are the same. expr is evaluated more than once. */
 void kn_row_identity_sql(KnBuf *buf, const KnType *type, KnStr expr);
+/** One expression that is equal exactly when two values are the same but for the sign of zeros: for
+ * rows that lie in tables of the engine, whose compression of floats takes 0.0 and -0.0 for one. */
+void kn_row_stored_identity_sql(KnBuf *buf, const KnType *type, KnStr expr);
 /** True when the identity is the value itself, so that a group's key is the value. */
 bool kn_row_identity_is_plain(const KnType *type);
 

@@ -148,9 +148,10 @@ static void signs_and_map_order_are_seen_rightly(void **state)
     lake_overwrite(&lake, "TRUE",
                    "SELECT 1 AS id, 0.0::DOUBLE AS d, ['-0.0'::DOUBLE, 0.0] AS l, NULL AS m, "
                    "{'f': '-0.0'::FLOAT} AS st");
-    assert_spool(&lake, &opts,
-                 "0/-[2]: {'id': 1, 'd': 0.0, 'l': [-0.0, 0.0], 'm': NULL, 'st': {'f': -0.0}} {'id': "
-                 "1, 'd': 0.0, 'l': [-0.0, 0.0], 'm': NULL, 'st': {'f': -0.0}}\n");
+    assert_spool(
+        &lake, &opts,
+        "0/-[2]: {'id': 1, 'd': 0.0, 'l': [-0.0, 0.0], 'm': NULL, 'st': {'f': -0.0}} {'id': "
+        "1, 'd': 0.0, 'l': [-0.0, 0.0], 'm': NULL, 'st': {'f': -0.0}}\n");
     lake_close(&lake);
 }
 

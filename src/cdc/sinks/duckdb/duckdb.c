@@ -13,7 +13,8 @@
  *   delete, no keys   exactly as many equal rows go as are in the chunk; KN_E_CORRUPT when the
  * target has fewer: it is not what was delivered
  *
- * Equality is Iceberg's (iceberg/row_sql.h), not the engine's. Insertion order is not kept in the
+ * Equality is Iceberg's (iceberg/row_sql.h), not the engine's, but for the sign of zeros, which the
+ * file's compression may drop. Insertion order is not kept in the
  * target: a table has none, and threads may then write side by side. The engine checkpoints its log
  * by size (16 MiB) and at close; bulk rows go to the file directly.
  */
@@ -202,15 +203,6 @@ static const char *column_list(const Load *load)
     return kn_arena_strndup(load->arena, buf.data, buf.len);
 }
 
-/* One expression that is equal exactly when two values of the field are the same. */
-static void identity(KnBuf *buf, const KnField *field, KnStr expr)
-{
-    bool plain = kn_row_identity_is_plain(field->type);
-    kn_buf_text(buf, plain ? "" : "row(");
-    kn_row_identity_sql(buf, field->type, expr);
-    kn_buf_text(buf, plain ? "" : ")");
-}
-
 /* The fields that say which row is meant: the keys, or all. */
 static size_t identity_fields(const Load *load, const KnField **ret)
 {
@@ -248,7 +240,7 @@ static KnCode make_identity(const Load *load, Identity *ret, KnErr *err)
         kn_buf_reset(&column);
         kn_sql_ident(&column, kn_str(fields[i]->name));
         kn_buf_text(&select, i ? ", " : "");
-        identity(&select, fields[i], (KnStr){column.data, column.len});
+        kn_row_stored_identity_sql(&select, fields[i]->type, (KnStr){column.data, column.len});
         kn_buf_printf(&select, " AS _knut_k%zu", i);
         kn_buf_printf(&names, "%s_knut_k%zu", i ? ", " : "", i);
         kn_buf_printf(&match, "%sx._knut_k%zu IS NOT DISTINCT FROM y._knut_k%zu", i ? " AND " : "",
