@@ -189,10 +189,22 @@ static void make_groups(KnRead *read)
 
 static bool has_deletes(const KnRead *read)
 {
+    if (read->opts.except_sql)
+        return true;
     for (size_t i = 0; i < read->n_files; i++)
         if (read->files[i].task->n_deletes > 0)
             return true;
     return false;
+}
+
+static KnCode load_exceptions(KnRead *read, KnErr *err)
+{
+    if (!read->opts.except_sql)
+        return KN_OK;
+    KnReadFile **files = kn_arena_alloc(read->arena, (read->n_files + 1) * sizeof(*files));
+    for (size_t i = 0; i < read->n_files; i++)
+        files[i] = &read->files[i];
+    return kn_read_mark_query(read, files, read->n_files, read->opts.except_sql, err);
 }
 
 static KnCode load_deletes(KnRead *read, KnErr *err)
@@ -201,7 +213,10 @@ static KnCode load_deletes(KnRead *read, KnErr *err)
         return KN_OK;
     KN_TRY(kn_read_load_positions(read, err));
     KN_TRY(kn_read_load_vectors(read, err));
+    if (read->opts.keep_positions)
+        KN_TRY(kn_read_keep_positions(read, err));
     KN_TRY(kn_read_load_equality(read, err));
+    KN_TRY(load_exceptions(read, err));
     return kn_read_live_open(read, err);
 }
 

@@ -24,6 +24,9 @@ typedef struct KnReadOptions {
     bool with_lineage; /* v3: _row_id BIGINT, _last_updated_sequence_number BIGINT after the columns
                         */
     bool ignore_deletes; /* rows as in the files */
+    bool keep_positions; /* for kn_read_position_words() */
+    /* SELECT of (task BIGINT, position BIGINT): rows to be taken for deleted too; NULL = none */
+    const char *except_sql;
 } KnReadOptions;
 
 /** ses is borrowed until kn_read_close(); so are tbl and what tasks and opts point to. Delete files
@@ -44,6 +47,11 @@ const char *kn_read_group_sql(const KnRead *read, size_t group);
 /** A condition over a task's number and a row's position in its file (SQL of BIGINT): the row is
  * live in this read, whatever read it comes from. Holds until kn_read_close(). */
 void kn_read_live_sql(const KnRead *read, const char *task, const char *pos, KnBuf *buf);
+/** Rows of a task's file that are live in this read (its filter left aside). */
+int64_t kn_read_live_rows(const KnRead *read, size_t task);
+/** With keep_positions: the rows of a task's file that position deletes and deletion vectors delete
+ * (equality deletes left aside), a bit for each row, as long as the read; NULL = none. */
+const uint64_t *kn_read_position_words(const KnRead *read, size_t task);
 
 /* A scan: the groups one after another as batches. */
 typedef struct KnScan KnScan;

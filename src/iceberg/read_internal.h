@@ -14,7 +14,8 @@ typedef struct KnReadFile {
     const KnPqNode *root; /* with field ids, from the file or the name mapping */
     const char *shape;
     int64_t n_rows;
-    uint64_t *dead; /* a bit for each deleted row; NULL = none */
+    uint64_t *dead;                   /* a bit for each deleted row; NULL = none */
+    const uint64_t *dead_by_position; /* with keep_positions: without equality deletes */
 } KnReadFile;
 
 /* Tasks that follow one another and share a shape: read by one read_parquet(). */
@@ -95,6 +96,8 @@ KN_NODISCARD KnCode kn_read_mark(KnRead *read, KnReadFile *file, uint64_t first,
 /** Marks what a SELECT of (f BIGINT: index in files, p BIGINT: row) gives. */
 KN_NODISCARD KnCode kn_read_mark_query(KnRead *read, KnReadFile *const *files, size_t n,
                                        const char *sql, KnErr *err);
+/** Sets dead_by_position: what is marked so far. */
+KN_NODISCARD KnCode kn_read_keep_positions(KnRead *read, KnErr *err);
 /** Makes kn_live(read, file, row) known to the engine, and this read to it. */
 KN_NODISCARD KnCode kn_read_live_open(KnRead *read, KnErr *err);
 void kn_read_live_close(KnRead *read);

@@ -13,6 +13,7 @@
  */
 #include <inttypes.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "iceberg/read_internal.h"
 
@@ -59,6 +60,48 @@ KnCode kn_read_mark_query(KnRead *read, KnReadFile *const *files, size_t n, cons
 {
     Marking to = {.read = read, .files = files, .n = n};
     return kn_session_visit(read->ses, sql, mark_batch, &to, err);
+}
+
+static bool has_equality_delete(const KnScanTask *task)
+{
+    for (size_t i = 0; i < task->n_deletes; i++) {
+        if (task->deletes[i]->file.content == KN_CONTENT_EQUALITY_DELETES)
+            return true;
+    }
+    return false;
+}
+
+KnCode kn_read_keep_positions(KnRead *read, KnErr *err)
+{
+    for (size_t i = 0; i < read->n_files; i++) {
+        KnReadFile *file = &read->files[i];
+        file->dead_by_position = file->dead;
+        /* More bits are to come: those go into a copy. */
+        if (!file->dead || (!has_equality_delete(file->task) && !read->opts.except_sql))
+            continue;
+        size_t n = (size_t)file->n_rows / 64 + 1;
+        uint64_t *copy = kn_arena_try_array(read->arena, n, sizeof(*copy));
+        if (!copy)
+            return kn_err_set(err, KN_E_NOMEM, "no memory for the deletes of %" PRId64 " rows",
+                              file->n_rows);
+        memcpy(copy, file->dead, n * sizeof(*copy));
+        file->dead = copy;
+    }
+    return KN_OK;
+}
+
+int64_t kn_read_live_rows(const KnRead *read, size_t task)
+{
+    const KnReadFile *file = &read->files[task];
+    int64_t dead = 0;
+    for (size_t i = 0; file->dead && i < (size_t)file->n_rows / 64 + 1; i++)
+        dead += __builtin_popcountll(file->dead[i]);
+    return file->n_rows - dead;
+}
+
+const uint64_t *kn_read_position_words(const KnRead *read, size_t task)
+{
+    return read->files[task].dead_by_position;
 }
 
 /* ---- the function ---- */

@@ -278,5 +278,7 @@ void kn_writer_done(KnWriter *w, bool keep)
     kn_vec_done(&w->data_files);
     kn_vec_done(&w->meta_files);
     kn_vec_done(&w->added);
+    kn_vec_done(&w->added_deletes);
+    kn_vec_done(&w->replaced_deletes);
     w->arena = kn_arena_free(w->arena);
 }

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/map.h"
+#include "iceberg/partition_key.h"
 #include "iceberg/write_internal.h"
 
 /* What one side (added or removed) amounts to. */
@@ -71,7 +72,7 @@ static void put_total(json_t *obj, const KnSnapshot *parent, const char *key, in
         put_number(obj, key, before + change);
 }
 
-static int64_t changed_partitions(const KnWriter *w, const KnSnapshotDraft *draft)
+static int64_t changed_partitions(const KnSnapshotDraft *draft)
 {
     KN_MAP_AUTO seen = kn_map_new();
     const KnManifestEntry *const *lists[] = {draft->added, draft->added_deletes, draft->removed,
@@ -81,21 +82,9 @@ static int64_t changed_partitions(const KnWriter *w, const KnSnapshotDraft *draf
     for (int l = 0; l < 4; l++) {
         for (size_t i = 0; i < lengths[l]; i++) {
             const KnDataFile *file = &lists[l][i]->file;
-            const KnPartitionSpec *spec = kn_metadata_find_spec(w->tbl->md, file->spec_id);
             KN_BUF_AUTO key;
             kn_buf_init(&key, (size_t)1 << 20);
-            kn_buf_printf(&key, "%d", file->spec_id);
-            for (size_t f = 0; spec && f < file->n_partition; f++) {
-                const KnValue *v = &file->partition[f];
-                kn_buf_printf(&key, "/%d:", v->null);
-                if (v->null)
-                    continue;
-                if (v->kind == KN_TYPE_STRING || v->kind == KN_TYPE_BINARY ||
-                    v->kind == KN_TYPE_FIXED || v->kind == KN_TYPE_UUID)
-                    kn_buf_str(&key, v->bytes);
-                else
-                    kn_buf_append(&key, &v->dec, sizeof(v->dec));
-            }
+            kn_partition_key(&key, file);
             kn_map_get_or_add(seen, (KnStr){key.data, key.len}, NULL);
         }
     }
@@ -151,7 +140,7 @@ json_t *kn_snapshot_summary(const KnWriter *w, const KnSnapshotDraft *draft,
     json_object_set_new(obj, "operation", json_string(draft->operation));
     put_added(obj, &added);
     put_removed(obj, &removed);
-    put_number(obj, "changed-partition-count", changed_partitions(w, draft));
+    put_number(obj, "changed-partition-count", changed_partitions(draft));
     put_totals(obj, parent, &added, &removed);
     put_number(obj, "manifests-created", manifests->n_created);
     put_number(obj, "manifests-kept", manifests->n_kept);

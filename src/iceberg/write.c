@@ -2,11 +2,26 @@
 /*
  * write.c - append.
  *
- * Rows are bound, written and committed; see write_internal.h for the parts and write_rewrite.c for
- * operations that take rows away. One thread at a time per table and session.
+ * Rows are bound, written and committed; see write_internal.h for the parts and write_rewrite.c and
+ * write_upsert.c for operations that take rows away. One thread at a time per table and session.
  */
 #include "base/fault.h"
 #include "iceberg/write_internal.h"
+
+void kn_write_count(const KnWriter *w, size_t n_rewritten, KnWriteResult *ret)
+{
+    for (size_t i = 0; i < w->added.len; i++) {
+        const KnDataFile *file = &w->added.items[i]->file;
+        ret->added_files++;
+        ret->added_bytes += file->size_bytes;
+        ret->added_rows += i >= n_rewritten ? file->record_count : 0;
+    }
+    for (size_t i = 0; i < w->added_deletes.len; i++) {
+        const KnDataFile *file = &w->added_deletes.items[i]->file;
+        ret->delete_files++;
+        ret->added_bytes += file->content_size >= 0 ? file->content_size : file->size_bytes;
+    }
+}
 
 static KnCode add_rows(KnWriter *w, const char *select_sql, KnErr *err)
 {
@@ -33,11 +48,7 @@ KnCode kn_write_append(KnTable *tbl, KnSession *ses, const char *select_sql,
     KN_TRY(kn_writer_init(&w, tbl, ses, opts, err));
     KnWriteResult res = {.snapshot_id = -1};
     KnCode rc = append(&w, select_sql, &res.snapshot_id, err);
-    for (size_t i = 0; i < w.added.len; i++) {
-        res.added_files++;
-        res.added_rows += w.added.items[i]->file.record_count;
-        res.added_bytes += w.added.items[i]->file.size_bytes;
-    }
+    kn_write_count(&w, 0, &res);
     kn_writer_done(&w, rc == KN_OK || rc == KN_E_UNKNOWN);
     if (rc != KN_OK)
         return kn_err_wrap(err, rc, "append to table %s", tbl->name);

@@ -168,7 +168,8 @@ static KnCode file_columns(const Data *data, KnBuf *buf, KnErr *err)
 
 /* ---- files ---- */
 
-static const char *data_folder(const KnWriter *w, const Part *part, KnErr *err)
+KnCode kn_write_folder(const KnWriter *w, const KnWritePartition *part, const char **ret,
+                       KnErr *err)
 {
     const KnMetadata *md = w->tbl->md;
     const char *base = kn_metadata_property(md, "write.data.path", NULL);
@@ -176,13 +177,14 @@ static const char *data_folder(const KnWriter *w, const Part *part, KnErr *err)
         base = kn_metadata_property(md, "write.folder-storage.path", NULL);
     if (!base)
         base = kn_path_join(w->arena, kn_str(md->location), KN_STR_LIT("data"));
+    *ret = base;
     if (!part->values)
-        return base;
+        return KN_OK;
     KN_BUF_AUTO path;
     kn_buf_init(&path, (size_t)1 << 20);
-    if (kn_partition_path(&path, w->spec, w->partition_type, part->values, err) != KN_OK)
-        return NULL;
-    return kn_path_join(w->arena, kn_str(base), (KnStr){path.data, path.len});
+    KN_TRY(kn_partition_path(&path, part->spec, part->type, part->values, err));
+    *ret = kn_path_join(w->arena, kn_str(base), (KnStr){path.data, path.len});
+    return KN_OK;
 }
 
 static KnCode keep_file(Data *data, const Part *part, const char *folder, const KnPqWritten *file,
@@ -234,15 +236,17 @@ static KnCode note_leftover(void *arg, const KnFileInfo *info, KnErr *err)
     return KN_OK;
 }
 
-static void note_leftovers(KnWriter *w, const char *folder, const char *prefix)
+void kn_write_note_leftovers(KnWriter *w, const char *folder, const char *prefix)
 {
     Leftovers left = {w, prefix};
     (void)kn_io_list(w->tbl->io, kn_str(folder), note_leftover, &left, NULL);
 }
 
-static const char *codec_of(const KnMetadata *md)
+const char *kn_write_parquet_codec(const KnMetadata *md, const char *own_key)
 {
     const char *codec = kn_metadata_property(md, "write.parquet.compression-codec", "zstd");
+    if (own_key)
+        codec = kn_metadata_property(md, own_key, codec);
     return strcasecmp(codec, "lz4") == 0 ? "lz4_raw" : codec;
 }
 
@@ -258,9 +262,9 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
 {
     KnWriter *w = data->w;
     KN_TRY(kn_writer_check_cancelled(w, err));
-    const char *folder = data_folder(w, part, err);
-    if (!folder)
-        return err ? err->code : KN_E_INVAL;
+    const char *folder = NULL;
+    KN_TRY(kn_write_folder(w, &(KnWritePartition){w->spec, w->partition_type, part->values},
+                           &folder, err));
     KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_str(folder), err));
     const char *target = NULL;
     KN_TRY(kn_io_engine_path(w->tbl->io, w->arena, kn_str(folder), &target, err));
@@ -280,7 +284,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
         .select_sql = sql.data,
         .target = target,
         .field_ids_sql = ids.data,
-        .codec = codec_of(md),
+        .codec = kn_write_parquet_codec(md, NULL),
         .codec_level = (int)kn_write_property_i64(md, "write.parquet.compression-level", 0),
         .row_group_rows = w->group_rows,
         .target_bytes = target_bytes(w),
@@ -292,7 +296,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
     size_t n = 0;
     KnCode rc = kn_parquet_write(w->ses, w->arena, &opts, &files, &n, err);
     if (rc != KN_OK)
-        note_leftovers(w, folder, prefix);
+        kn_write_note_leftovers(w, folder, prefix);
     for (size_t i = 0; rc == KN_OK && i < n; i++)
         rc = keep_file(data, part, folder, &files[i], err);
     return rc;

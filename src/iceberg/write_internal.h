@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "iceberg/commit_retry.h"
 #include "iceberg/plan.h"
+#include "iceberg/read.h"
 #include "iceberg/write.h"
 
 typedef KN_VEC(const char *) KnPathVec;
@@ -33,13 +34,17 @@ typedef struct KnWriter {
     int64_t n_commands;            /* COPY commands so far, for names */
     KnPathVec data_files;          /* locations made so far */
     KnPathVec meta_files;
-    KnEntryVec added; /* entries of the data files made */
+    KnEntryVec added;            /* entries of the data files made */
+    KnEntryVec added_deletes;    /* of the delete files and deletion vectors made */
+    KnEntryVec replaced_deletes; /* live ones that these take the place of */
 } KnWriter;
 
 KN_NODISCARD KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses,
                                    const KnWriteOptions *opts, KnErr *err);
 /** Removes what was made, unless keep. */
 void kn_writer_done(KnWriter *w, bool keep);
+/** Sums up the files made into *ret; rows of the first n_rewritten files do not count. */
+void kn_write_count(const KnWriter *w, size_t n_rewritten, KnWriteResult *ret);
 /** The head that the operation builds on: the branch's, or the current snapshot. */
 const KnSnapshot *kn_writer_head(const KnWriter *w);
 /** The head of a branch that must be there (NULL = main, which may have none yet: NULL).
@@ -79,6 +84,37 @@ KN_NODISCARD KnCode kn_write_metrics(KnWriter *w, const struct KnPqWritten *file
                                      const char *engine_path, KnDataFile *ret, KnErr *err);
 /** `{'id': 1, 'st': {__duckdb_field_id: 5, 'a': 6}}`: field ids for COPY. */
 void kn_write_field_ids_sql(KnBuf *buf, const KnSchema *schema, bool lineage);
+
+/* A partition tuple in its spec; values NULL = none. */
+typedef struct KnWritePartition {
+    const KnPartitionSpec *spec;
+    const KnType *type; /* of the spec's tuples */
+    const KnValue *values;
+} KnWritePartition;
+/** Location of the folder for files of a partition. */
+KN_NODISCARD KnCode kn_write_folder(const KnWriter *w, const KnWritePartition *part,
+                                    const char **ret, KnErr *err);
+/** Notes what a COPY that failed has left in folder under names that begin with prefix. */
+void kn_write_note_leftovers(KnWriter *w, const char *folder, const char *prefix);
+/** write.parquet.compression-codec, unless the table has own_key (or NULL), as the engine calls it.
+ */
+const char *kn_write_parquet_codec(const KnMetadata *md, const char *own_key);
+
+/* ---- rows that go, as deletes (merge-on-read) ---- */
+
+typedef struct KnDoomed {
+    const KnRead *read;   /* open on tasks, with keep_positions */
+    KnScanTasks tasks;    /* files of the head, with the deletes that apply to them */
+    const char *rows_sql; /* SELECT of task BIGINT, position BIGINT: rows of them that go */
+} KnDoomed;
+/** Writes position delete files (v2) or deletion vectors (v3) into w->added_deletes. A vector takes
+ * the place of all that deleted rows of its file by position: what belongs to that file alone goes
+ * to w->replaced_deletes. */
+KN_NODISCARD KnCode kn_write_deletes(KnWriter *w, const KnDoomed *doomed, KnErr *err);
+/** The part of it that writes vectors. */
+KN_NODISCARD KnCode kn_write_vectors(KnWriter *w, const KnDoomed *doomed, KnErr *err);
+/** An entry for deletes of rows of data, to be filled in further. */
+KnManifestEntry *kn_write_delete_entry(KnWriter *w, const KnDataFile *data, const char *location);
 
 /* ---- snapshots ---- */
 struct KnManifestSet;
