@@ -52,6 +52,11 @@ typedef struct KnCatalogOps {
     KnCode (*commit)(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit, KnErr *err);
     KnCode (*drop)(KnCatalog *cat, const KnTableIdent *ident,
                    KnErr *err); /* the entry only; files stay */
+    /* A table by a metadata document that exists. KN_E_EXISTS: the name is taken. */
+    KnCode (*register_table)(KnCatalog *cat, const KnTableIdent *ident, const char *location,
+                             KnTable **ret, KnErr *err);
+    /* Another name; files and location stay. KN_E_NOTFOUND, KN_E_EXISTS. */
+    KnCode (*rename)(KnCatalog *cat, const KnTableIdent *from, const KnTableIdent *to, KnErr *err);
     KnCode (*list)(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err);
     KnCode (*create_namespace)(KnCatalog *cat, const char *const *levels, size_t n,
                                KnErr *err); /* exists = ok */

@@ -193,6 +193,41 @@ static KnCode jdbc_drop(KnCatalog *base, const KnTableIdent *ident, KnErr *err)
     return cat->store->ops->remove(cat->store, ns, ident->name, err);
 }
 
+static KnCode jdbc_register(KnCatalog *base, const KnTableIdent *ident, const char *location,
+                            KnTable **ret, KnErr *err)
+{
+    JdbcCatalog *cat = (JdbcCatalog *)base;
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    const char *ns = NULL;
+    KN_TRY(namespace_text(arena, ident->levels, ident->n_levels, &ns, err));
+    KN_TRY(refuse_taken(cat, arena, ns, ident->name, err));
+    KnTable *tbl = NULL;
+    KN_TRY(load_at(cat, ident, location, &tbl, err));
+    KnCode rc = cat->store->ops->namespace_add(cat->store, ns, err);
+    if (rc == KN_OK)
+        rc = cat->store->ops->insert(cat->store, ns, ident->name, location, err);
+    if (rc != KN_OK) {
+        kn_table_free(tbl);
+        return rc;
+    }
+    *ret = tbl;
+    return KN_OK;
+}
+
+static KnCode jdbc_rename(KnCatalog *base, const KnTableIdent *from, const KnTableIdent *to,
+                          KnErr *err)
+{
+    JdbcCatalog *cat = (JdbcCatalog *)base;
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KnStoreName old = {.name = from->name}, new = {.name = to->name};
+    const char *location = NULL;
+    KN_TRY(namespace_text(arena, from->levels, from->n_levels, &old.ns, err));
+    KN_TRY(namespace_text(arena, to->levels, to->n_levels, &new.ns, err));
+    KN_TRY(cat->store->ops->find(cat->store, arena, old.ns, old.name, &location, err));
+    KN_TRY(cat->store->ops->namespace_add(cat->store, new.ns, err));
+    return cat->store->ops->rename(cat->store, &old, &new, err);
+}
+
 typedef struct Listing {
     KnTableListFn fn;
     void *arg;
@@ -252,6 +287,8 @@ static const KnCatalogOps jdbc_ops = {
     .create = jdbc_create,
     .commit = jdbc_commit,
     .drop = jdbc_drop,
+    .register_table = jdbc_register,
+    .rename = jdbc_rename,
     .list = jdbc_list,
     .create_namespace = jdbc_create_namespace,
     .close = jdbc_close,

@@ -14,6 +14,10 @@
 typedef struct KnStore KnStore;
 typedef KnCode (*KnStoreListFn)(void *arg, const char *ns, const char *name, KnErr *err);
 
+typedef struct KnStoreName {
+    const char *ns, *name;
+} KnStoreName;
+
 /* Every callback is required. Each call is one transaction. */
 typedef struct KnStoreOps {
     /* KN_E_NOTFOUND: no such table. */
@@ -27,6 +31,8 @@ typedef struct KnStoreOps {
     KnCode (*swap)(KnStore *store, const char *ns, const char *name, const char *from,
                    const char *to, KnErr *err);
     KnCode (*remove)(KnStore *store, const char *ns, const char *name, KnErr *err);
+    /* KN_E_NOTFOUND: there is no from; KN_E_EXISTS: to is taken. */
+    KnCode (*rename)(KnStore *store, const KnStoreName *from, const KnStoreName *to, KnErr *err);
     KnCode (*list)(KnStore *store, KnStoreListFn fn, void *arg,
                    KnErr *err); /* by namespace, then name */
     KnCode (*namespace_exists)(KnStore *store, const char *ns, bool *ret, KnErr *err);

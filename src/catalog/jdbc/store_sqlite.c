@@ -206,6 +206,29 @@ static KnCode sqlite_remove(KnStore *base, const char *ns, const char *name, KnE
     return KN_OK;
 }
 
+static KnCode sqlite_rename(KnStore *base, const KnStoreName *from, const KnStoreName *to,
+                            KnErr *err)
+{
+    SqliteStore *st = (SqliteStore *)base;
+    const char *params[] = {to->ns, to->name, st->catalog, from->ns, from->name, NULL};
+    const char *sql =
+        st->has_type
+            ? "UPDATE iceberg_tables SET table_namespace=?1, table_name=?2 WHERE catalog_name=?3 "
+              "AND"
+              " table_namespace=?4 AND table_name=?5 AND (iceberg_type='TABLE' OR iceberg_type IS "
+              "NULL)"
+            : "UPDATE iceberg_tables SET table_namespace=?1, table_name=?2 WHERE catalog_name=?3 "
+              "AND"
+              " table_namespace=?4 AND table_name=?5";
+    int changed = 0;
+    KnCode rc = change(st, sql, params, &changed, err);
+    if (rc == KN_E_EXISTS)
+        return kn_err_set(err, KN_E_EXISTS, "Table already exists: %s.%s", to->ns, to->name);
+    if (rc == KN_OK && !changed)
+        return kn_err_set(err, KN_E_NOTFOUND, "Table does not exist: %s.%s", from->ns, from->name);
+    return rc;
+}
+
 static KnCode sqlite_list(KnStore *base, KnStoreListFn fn, void *arg, KnErr *err)
 {
     SqliteStore *st = (SqliteStore *)base;
@@ -278,6 +301,7 @@ static const KnStoreOps sqlite_ops = {
     .insert = sqlite_insert,
     .swap = sqlite_swap,
     .remove = sqlite_remove,
+    .rename = sqlite_rename,
     .list = sqlite_list,
     .namespace_exists = sqlite_namespace_exists,
     .namespace_add = sqlite_namespace_add,

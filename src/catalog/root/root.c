@@ -137,6 +137,20 @@ static KnCode root_drop(KnCatalog *base, const KnTableIdent *ident, KnErr *err)
     return read_only(err);
 }
 
+static KnCode root_register(KnCatalog *base, const KnTableIdent *ident, const char *location,
+                            KnTable **ret, KnErr *err)
+{
+    (void)base, (void)ident, (void)location, (void)ret;
+    return read_only(err);
+}
+
+static KnCode root_rename(KnCatalog *base, const KnTableIdent *from, const KnTableIdent *to,
+                          KnErr *err)
+{
+    (void)base, (void)from, (void)to;
+    return read_only(err);
+}
+
 static KnCode root_create_namespace(KnCatalog *base, const char *const *levels, size_t n,
                                     KnErr *err)
 {
@@ -167,6 +181,8 @@ static const KnCatalogOps root_ops = {
     .create = root_create,
     .commit = root_commit,
     .drop = root_drop,
+    .register_table = root_register,
+    .rename = root_rename,
     .list = root_list,
     .create_namespace = root_create_namespace,
     .close = root_close,

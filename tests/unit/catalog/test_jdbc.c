@@ -116,6 +116,49 @@ static void a_taken_name_and_a_missing_one_are_told_apart(void **state)
     kn_catalog_close(cat);
 }
 
+static void a_dropped_table_is_registered_again_by_its_document(void **state)
+{
+    Fixture *fix = *state;
+    KnCatalog *cat = open_catalog(fix, true);
+    KnTable *tbl = create_table(fix, cat), *again = NULL;
+    const char *file = tbl->metadata_location;
+    static const char *const levels[] = {"fresh"};
+    KnTableIdent id = {.levels = levels, .n_levels = 1, .name = "t"};
+    assert_int_equal(cat->ops->register_table(cat, &ident, file, &again, &fix->err), KN_E_EXISTS);
+    assert_int_equal(cat->ops->drop(cat, &ident, &fix->err), KN_OK);
+    assert_int_equal(cat->ops->register_table(cat, &id, "/absent.metadata.json", &again, &fix->err),
+                     KN_E_NOTFOUND);
+    assert_int_equal(cat->ops->register_table(cat, &id, file, &again, &fix->err), KN_OK);
+    assert_string_equal(again->name, "fresh.t");
+    assert_string_equal(again->md->uuid, tbl->md->uuid);
+    assert_int_equal(set_property(again, "a", "1", &fix->err), KN_OK);
+    assert_string_equal(kn_metadata_property(again->md, "a", ""), "1");
+    kn_table_free(again);
+    kn_table_free(tbl);
+    kn_catalog_close(cat);
+}
+
+static void a_renamed_table_keeps_its_files(void **state)
+{
+    Fixture *fix = *state;
+    KnCatalog *cat = open_catalog(fix, true);
+    KnTable *tbl = create_table(fix, cat), *loaded = NULL;
+    static const char *const levels[] = {"fresh"};
+    KnTableIdent to = {.levels = levels, .n_levels = 1, .name = "t"};
+    assert_int_equal(cat->ops->rename(cat, &to, &ident, &fix->err), KN_E_NOTFOUND);
+    assert_int_equal(cat->ops->rename(cat, &ident, &to, &fix->err), KN_OK);
+    assert_int_equal(kn_table_load(cat, &ident, &loaded, &fix->err), KN_E_NOTFOUND);
+    assert_int_equal(kn_table_load(cat, &to, &loaded, &fix->err), KN_OK);
+    assert_string_equal(loaded->metadata_location, tbl->metadata_location);
+    kn_table_free(tbl);
+    tbl = create_table(fix, cat);
+    assert_int_equal(cat->ops->rename(cat, &ident, &to, &fix->err), KN_E_EXISTS);
+    assert_string_equal(fix->err.msg, "Table already exists: fresh.t");
+    kn_table_free(loaded);
+    kn_table_free(tbl);
+    kn_catalog_close(cat);
+}
+
 static void a_dot_inside_a_level_is_refused_by_name(void **state)
 {
     Fixture *fix = *state;
@@ -371,6 +414,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_created_table_is_loaded_with_its_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(a_taken_name_and_a_missing_one_are_told_apart, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_dropped_table_is_registered_again_by_its_document, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_renamed_table_keeps_its_files, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dot_inside_a_level_is_refused_by_name, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stale_handle_commits_on_the_newest_metadata, setup,
                                         teardown),

@@ -87,9 +87,29 @@ static KnCode lake_cat_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit 
 
 static KnCode lake_cat_drop(KnCatalog *cat, const KnTableIdent *ident, KnErr *err)
 {
+    (void)ident;
+    (void)err;
+    ((LakeCatalog *)cat)->lake->dropped = true;
+    return KN_OK;
+}
+
+static KnCode lake_cat_register(KnCatalog *cat, const KnTableIdent *ident, const char *location,
+                                KnTable **ret, KnErr *err)
+{
     (void)cat;
     (void)ident;
-    return kn_err_set(err, KN_E_UNSUPPORTED, "drop");
+    (void)location;
+    (void)ret;
+    return kn_err_set(err, KN_E_UNSUPPORTED, "register");
+}
+
+static KnCode lake_cat_rename(KnCatalog *cat, const KnTableIdent *from, const KnTableIdent *to,
+                              KnErr *err)
+{
+    (void)cat;
+    (void)from;
+    (void)to;
+    return kn_err_set(err, KN_E_UNSUPPORTED, "rename");
 }
 
 static KnCode lake_cat_list(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err)
@@ -122,6 +142,8 @@ static const KnCatalogOps lake_ops = {
     .create = lake_cat_create,
     .commit = lake_cat_commit,
     .drop = lake_cat_drop,
+    .register_table = lake_cat_register,
+    .rename = lake_cat_rename,
     .list = lake_cat_list,
     .create_namespace = lake_cat_namespace,
     .close = lake_cat_close,

@@ -27,6 +27,7 @@ typedef struct Lake {
     KnErr err;
     /* Before the next commit's check: another writer's turn. Cleared when called. */
     void (*before_commit)(struct Lake *lake);
+    bool dropped;       /* somebody dropped the table; it can still be loaded */
     KnCode fail_commit; /* the next commit is applied and then answers this; KN_OK = nothing */
 } Lake;
 
