@@ -23,7 +23,7 @@
 
 enum { MAX_RULES = 16, MAX_NAME = 64, MAX_TRACE = 1024, EXIT_STATUS = 70 };
 enum State { UNREAD, OFF, ARMED };
-typedef enum Action { ACT_KILL, ACT_EXIT, ACT_FAIL, ACT_STOP, ACT_MAX_ } Action;
+typedef enum Action { ACT_KILL, ACT_EXIT, ACT_FAIL, ACT_STOP, ACT_PAUSE, ACT_MAX_ } Action;
 
 typedef struct Rule {
     char name[MAX_NAME];
@@ -32,7 +32,7 @@ typedef struct Rule {
     Action action;
 } Rule;
 
-static const char *const action_names[ACT_MAX_] = {"kill", "exit", "fail", "stop"};
+static const char *const action_names[ACT_MAX_] = {"kill", "exit", "fail", "stop", "pause"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int state = UNREAD;
@@ -65,7 +65,7 @@ static KnCode rule_parse(KnStr text, Rule *ret, KnErr *err)
         !action_parse((KnStr){second + 1, (size_t)(end - second - 1)}, &rule.action))
         return kn_err_set(err, KN_E_INVAL,
                           "KNUT_FAULT: '" KN_STR_FMT "' is not name:n:action with n from 1 and "
-                          "action kill, exit, fail or stop",
+                          "action kill, exit, fail, stop or pause",
                           KN_STR_ARG(text));
     memcpy(rule.name, text.ptr, name_len);
     *ret = rule;
@@ -188,6 +188,9 @@ KnCode kn_fault_at(const char *name, KnErr *err)
         _exit(EXIT_STATUS);
     case ACT_STOP:
         (void)raise(SIGTERM);
+        return KN_OK;
+    case ACT_PAUSE:
+        (void)raise(SIGSTOP);
         return KN_OK;
     default:
         errno = 0;

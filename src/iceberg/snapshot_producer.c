@@ -150,6 +150,17 @@ static KnCode commit(KnWriter *w, const KnSnapshotDraft *draft, const KnSnapshot
     return kn_table_commit(w->tbl, &change, err);
 }
 
+/* The files of one attempt. */
+static KnCode write_snapshot(KnWriter *w, const KnSnapshotDraft *draft, const KnSnapshot *parent,
+                             KnManifestSet *set, KnSnapshot *snap, KnErr *err)
+{
+    KN_TRY(draft->manifests
+               ? draft->manifests(draft->arg, parent, snap->snapshot_id, set, err)
+               : kn_snapshot_manifests(w, draft, parent, snap->snapshot_id, set, err));
+    KN_TRY(kn_fault_at("write-manifest-written", err));
+    return write_list(w, set, snap, err);
+}
+
 static KnCode attempt(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id, KnErr *err)
 {
     KN_TRY(check_branch(w, err));
@@ -168,10 +179,7 @@ static KnCode attempt(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id
         .added_rows = -1,
     };
     KnManifestSet set = {0};
-    KN_TRY(draft->manifests ? draft->manifests(draft->arg, parent, snap.snapshot_id, &set, err)
-                            : kn_snapshot_manifests(w, draft, parent, snap.snapshot_id, &set, err));
-    KN_TRY(kn_fault_at("write-manifest-written", err));
-    KN_TRY(write_list(w, &set, &snap, err));
+    KN_TRY(kn_io_settled(write_snapshot(w, draft, parent, &set, &snap, err), err));
     KN_JSON_AUTO summary = kn_snapshot_summary(w, draft, parent, &set);
     snap.summary = summary;
     KN_TRY(commit(w, draft, &snap, ref, err));
@@ -214,14 +222,14 @@ static KnCode rebase(KnWriter *w, const KnSnapshotDraft *draft, KnErr *err)
 KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id, KnErr *err)
 {
     KN_TRY(kn_fault_at("write-data-written", err));
-    int64_t retries = kn_write_property_i64(w->tbl->md, "commit.retry.num-retries", 4);
-    for (int64_t tries = 0;; tries++) {
+    KnBackoff backoff = kn_backoff_commit(w->tbl->md);
+    for (;;) {
         KN_TRY(kn_writer_check_cancelled(w, err));
         KnCode rc = attempt(w, draft, ret_id, err);
         if (rc == KN_OK || rc == KN_E_UNKNOWN)
             return rc;
         remove_files(w, &w->meta_files);
-        if (rc != KN_E_CONFLICT || tries >= retries || !kn_commit_wait(w->tbl->md, tries + 1))
+        if (rc != KN_E_CONFLICT || !kn_backoff_next(&backoff))
             return rc;
         KN_TRY(rebase(w, draft, err));
     }
@@ -245,10 +253,6 @@ KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses, const KnWriteOp
                       KnErr *err)
 {
     const KnMetadata *md = tbl->md;
-    if (md->format_version < 2)
-        return kn_err_set(err, KN_E_UNSUPPORTED,
-                          "table %s has format version 1, which is not written: upgrade it to 2",
-                          tbl->name);
     *w = (KnWriter){
         .tbl = tbl, .ses = ses, .opts = opts, .arena = kn_arena_new(0), .data_sequence = -1};
     w->schema = kn_metadata_schema(md);

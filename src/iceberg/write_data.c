@@ -216,7 +216,7 @@ static KnCode keep_file(Data *data, const Part *part, const char *folder, const 
                  .content_size = -1},
     };
     KN_TRY(kn_write_metrics(w, file, file->path, &entry->file, err));
-    KN_TRY(kn_io_sync(w->tbl->io, kn_str(location), err));
+    KN_TRY(kn_io_settled(kn_io_sync(w->tbl->io, kn_str(location), err), err));
     *kn_vec_push(&w->added) = entry;
     return KN_OK;
 }

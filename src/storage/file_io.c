@@ -79,6 +79,15 @@ KnCode kn_io_prepare_dir(KnFileIO *io, KnStr location, KnErr *err)
     return io->ops->prepare_dir(io, location, err);
 }
 
+KnCode kn_io_settled(KnCode code, KnErr *err)
+{
+    if (code != KN_E_UNKNOWN)
+        return code;
+    if (err)
+        err->code = KN_E_IO;
+    return KN_E_IO;
+}
+
 KnFileIO *kn_io_close(KnFileIO *io)
 {
     if (io)

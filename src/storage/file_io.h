@@ -79,6 +79,9 @@ KN_NODISCARD KnCode kn_io_engine_path(KnFileIO *io, KnArena *arena, KnStr locati
 KN_NODISCARD KnCode kn_io_sync(KnFileIO *io, KnStr location, KnErr *err);
 /** Make sure that the engine can write into this folder: make it, durably, and check permission. */
 KN_NODISCARD KnCode kn_io_prepare_dir(KnFileIO *io, KnStr location, KnErr *err);
+/** For writers of files that nothing names yet: one that may not survive power loss is a failure
+ * like any other, KN_E_UNKNOWN becomes KN_E_IO. Other codes stay. */
+KnCode kn_io_settled(KnCode code, KnErr *err);
 KnFileIO *kn_io_close(KnFileIO *io); /* accepts NULL, returns NULL */
 
 KN_NODISCARD KnCode kn_io_local_open(KnFileIO **ret, KnErr *err); /* src/storage/local */

@@ -90,7 +90,7 @@ def test_an_unknown_word_is_answered_with_the_nearest_one(knut, words, nearest):
     (("table", "create", "--warehouse", "w", "--table", "n.t"), "exactly one of --schema"),
     (("table", "create", "--warehouse", "w", "--table", "n.t", "--schema", "a nothing"), "nothing"),
     (("table", "create", "--warehouse", "w", "--table", "n.t", "--schema", "a int", "--identifier", "b"), "no such column"),
-    (("table", "create", "--warehouse", "w", "--table", "n.t", "--schema", "a int", "--format-version", "1"), "2..3"),
+    (("table", "create", "--warehouse", "w", "--table", "n.t", "--schema", "a int", "--format-version", "4"), "1..3"),
     (("table", "create", "--warehouse", "w", "--table", "n.t", "--schema", "a int", "--property", "x"), "KEY=VALUE"),
     (("cdc", "run", "--root", "a"), "--sink"),
     (("cdc", "run", "--root", "a", "--sink", "null:", "--chunk-mb", "0"), "not within 1..65536"),

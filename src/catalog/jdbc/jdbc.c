@@ -5,7 +5,8 @@
  * A commit reads the newest document, checks the requirements, applies the updates, writes the next
  * document durably and moves the pointer by compare-and-set. A lost race is not a failure while the
  * requirements still hold: the loop starts over on the winner's metadata. A document that did not
- * become current is removed, except after KN_E_UNKNOWN.
+ * become current is removed. After a lost answer the catalog is asked (commit_status.h); when that
+ * does not help either, nothing is removed and KN_E_UNKNOWN goes up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/random.h"
 #include "base/stop.h"
 #include "catalog/catalog.h"
+#include "catalog/commit_status.h"
 #include "catalog/jdbc/store.h"
 #include "catalog/metadata_file.h"
 
@@ -133,14 +135,63 @@ typedef struct Attempt {
     const KnTableCommit *commit;
 } Attempt;
 
+static KnCode find_pointer(void *arg, KnArena *arena, const char **ret, KnErr *err)
+{
+    const Attempt *at = arg;
+    KnStore *store = at->cat->store;
+    return store->ops->find(store, arena, at->ns, at->tbl->ident.name, ret, err);
+}
+
+/* The answer to a swap was lost; err has the reason. */
+static KnCode settle(const Attempt *at, const KnLostCommit *lost, KnErr *err)
+{
+    KnErr why = err ? *err : (KnErr){0};
+    switch (kn_commit_status(lost)) {
+    case KN_COMMIT_APPLIED:
+        return KN_OK;
+    case KN_COMMIT_NOT_APPLIED:
+        return kn_err_set(err, KN_E_IO, "the commit of %s was not applied: %s", at->tbl->name,
+                          why.msg);
+    case KN_COMMIT_UNKNOWN:
+        break;
+    }
+    return kn_err_set(err, KN_E_UNKNOWN,
+                      "the commit of %s may or may not have been applied (%.300s) and the catalog "
+                      "does not tell: none of its files was removed; look for %s in the table's "
+                      "history before trying again",
+                      at->tbl->name, why.msg, lost->to);
+}
+
+/* Moves the pointer; the document at lost->to stays only if that is where it points, or may. */
+static KnCode swap(const Attempt *at, const KnLostCommit *lost, bool *ret_raced, KnErr *err)
+{
+    KnStore *store = at->cat->store;
+    KnCode rc =
+        store->ops->swap(store, at->ns, at->tbl->ident.name, lost->from, lost->to, err);
+    *ret_raced = rc == KN_E_CONFLICT;
+    if (rc == KN_E_UNKNOWN)
+        rc = settle(at, lost, err);
+    if (rc != KN_OK && rc != KN_E_UNKNOWN)
+        KN_IGNORE(kn_io_remove(lost->io, kn_str(lost->to), NULL));
+    return rc;
+}
+
+/* One that may not survive power loss is not left behind: no pointer is at it. */
+static KnCode write_document(JdbcCatalog *cat, const KnMetadata *md, const char *to, KnErr *err)
+{
+    KnCode rc = kn_metadata_file_write(cat->io, md, to, err);
+    if (rc == KN_E_UNKNOWN)
+        KN_IGNORE(kn_io_remove(cat->io, kn_str(to), NULL));
+    return kn_io_settled(rc, err);
+}
+
 /* One round on the newest metadata. KN_E_CONFLICT with *ret_raced says that only the pointer was
  * lost. */
 static KnCode try_commit(const Attempt *at, bool *ret_raced, KnErr *err)
 {
     JdbcCatalog *cat = at->cat;
-    KnStore *store = cat->store;
-    const char *name = at->tbl->ident.name, *from = NULL;
-    KN_TRY(store->ops->find(store, at->arena, at->ns, name, &from, err));
+    const char *from = NULL;
+    KN_TRY(find_pointer((void *)(uintptr_t)at, at->arena, &from, err));
     KN_METADATA_AUTO current = NULL;
     if (!strcmp(from, at->tbl->metadata_location))
         current = kn_metadata_ref(at->tbl->md);
@@ -151,18 +202,19 @@ static KnCode try_commit(const Attempt *at, bool *ret_raced, KnErr *err)
     KN_METADATA_AUTO next = NULL;
     KN_TRY(kn_metadata_apply(current, cm->updates, cm->n_updates, from, &next, err));
     const char *to = kn_metadata_file_next(at->arena, next, from);
-    KN_TRY(kn_metadata_file_write(cat->io, next, to, err));
+    KN_TRY(write_document(cat, next, to, err));
     KN_FAULT("catalog-metadata-written", err);
-    KnCode rc = store->ops->swap(store, at->ns, name, from, to, err);
-    if (rc == KN_OK) {
-        kn_metadata_file_expire(cat->io, current, next);
-        kn_table_set_metadata(at->tbl, kn_metadata_ref(next), to);
-        return KN_OK;
-    }
-    *ret_raced = rc == KN_E_CONFLICT;
-    if (rc != KN_E_UNKNOWN)
-        KN_IGNORE(kn_io_remove(cat->io, kn_str(to), NULL));
-    return rc;
+    KnLostCommit lost = {.io = cat->io,
+                         .before = current,
+                         .after = next,
+                         .from = from,
+                         .to = to,
+                         .find = find_pointer,
+                         .arg = (void *)(uintptr_t)at};
+    KN_TRY(swap(at, &lost, ret_raced, err));
+    kn_metadata_file_expire(cat->io, current, next);
+    kn_table_set_metadata(at->tbl, kn_metadata_ref(next), to);
+    return KN_OK;
 }
 
 static KnCode jdbc_commit(KnCatalog *base, KnTable *tbl, const KnTableCommit *commit, KnErr *err)

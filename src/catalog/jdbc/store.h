@@ -27,7 +27,7 @@ typedef struct KnStoreOps {
     KnCode (*insert)(KnStore *store, const char *ns, const char *name, const char *location,
                      KnErr *err);
     /* Compare-and-set. KN_E_CONFLICT: the pointer is not `from` any more. KN_E_UNKNOWN: the answer
-     * was lost and the pointer cannot be read back. */
+     * was lost (commit_status.h finds out). Any other code: the pointer has not moved. */
     KnCode (*swap)(KnStore *store, const char *ns, const char *name, const char *from,
                    const char *to, KnErr *err);
     KnCode (*remove)(KnStore *store, const char *ns, const char *name, KnErr *err);

@@ -3,8 +3,8 @@
  * store_sqlite.c - the JDBC-catalog schema in a SQLite file.
  *
  * Full synchronous commits, default (rollback) journal, so that any other program that knows SQLite
- * may share the file. Statements wait up to BUSY_MS for another writer. A failed compare-and-set is
- * followed by a look at the pointer: only when that fails too is the outcome unknown.
+ * may share the file. Statements wait up to BUSY_MS for another writer. SQLite says of most failures
+ * that nothing has changed; a compare-and-set that ends otherwise is told as one with a lost answer.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -146,26 +146,26 @@ static KnCode sqlite_insert(KnStore *base, const char *ns, const char *name, con
     return rc;
 }
 
-/* After a failed statement: did it take effect all the same? */
-static KnCode settle_swap(SqliteStore *st, const char *ns, const char *name, const char *to,
-                          KnErr *err)
+/* A statement that could not even begin has changed nothing. */
+static KnCode swap_failed(const SqliteStore *st, KnCode rc, KnErr *err)
 {
-    KnErr first = err ? *err : (KnErr){.code = KN_E_IO};
-    KN_ARENA_AUTO arena = kn_arena_new(0);
-    const char *now = NULL;
-    KnCode rc = sqlite_find(&st->base, arena, ns, name, &now, NULL);
-    if (rc == KN_OK && !strcmp(now, to))
-        return KN_OK;
-    if (rc == KN_OK) {
-        if (err)
-            *err = first;
-        return first.code;
-    }
-    return kn_err_set(err, KN_E_UNKNOWN,
-                      "catalog %s: the commit of %s.%s may or may not have been applied: %s; look "
-                      "at the table before "
-                      "trying again",
-                      st->file, ns, name, first.msg);
+    int code = sqlite3_errcode(st->db) & 0xff;
+    bool untouched = code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_READONLY ||
+                     code == SQLITE_NOTADB || code == SQLITE_CANTOPEN;
+    if (untouched)
+        return rc;
+    if (err)
+        err->code = KN_E_UNKNOWN;
+    return KN_E_UNKNOWN;
+}
+
+/* Points for answers that are lost before and after the pointer has moved. */
+static KnCode swap_faults(const char *point, KnErr *err)
+{
+    KnCode rc = kn_fault_at(point, err);
+    if (rc != KN_OK && err)
+        err->code = KN_E_UNKNOWN;
+    return rc == KN_OK ? rc : KN_E_UNKNOWN;
 }
 
 static KnCode sqlite_swap(KnStore *base, const char *ns, const char *name, const char *from,
@@ -174,19 +174,15 @@ static KnCode sqlite_swap(KnStore *base, const char *ns, const char *name, const
     SqliteStore *st = (SqliteStore *)base;
     const char *params[] = {to, from, st->catalog, ns, name, NULL};
     int changed = 0;
-    KnErr local = {0};
+    KN_TRY(swap_faults("catalog-pointer-not-moved", err));
     KnCode rc = change(
         st,
         "UPDATE iceberg_tables SET metadata_location=?1, previous_metadata_location=?2"
         " WHERE catalog_name=?3 AND table_namespace=?4 AND table_name=?5 AND metadata_location=?2",
-        params, &changed, &local);
-    if (rc == KN_OK)
-        rc = kn_fault_at("catalog-pointer-moved", &local);
-    if (rc != KN_OK) {
-        if (err)
-            *err = local;
-        return settle_swap(st, ns, name, to, err);
-    }
+        params, &changed, err);
+    if (rc != KN_OK)
+        return swap_failed(st, rc, err);
+    KN_TRY(swap_faults("catalog-pointer-moved", err));
     if (!changed)
         return kn_err_set(err, KN_E_CONFLICT, "another commit of %s.%s came first", ns, name);
     return KN_OK;

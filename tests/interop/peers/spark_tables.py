@@ -125,6 +125,10 @@ def knut_tables():
         tables[f"nested_v{version}"] = (version, W.NESTED, (), [("append", "--sql", W.NESTED_ROWS), ("delete", "--where", "id = 2")])
         tables[f"story_v{version}"] = (version, W.KEYED, ("--identifier", "id"), story)
         tables[f"story_parts_v{version}"] = (version, W.KEYED, ("--partition", "day", "--sort", "name"), story)
+    for name, (_, *more) in [("types_v1", tables["types_v2"]), ("story_parts_v1", tables["story_parts_v2"])]:
+        tables[name] = (1, *more)
+    tables["fixed_v2"] = (2, W.FIXED, ("--partition", "bucket(2, fx)"), [("append", "--sql", W.fixed_rows(0, 50)),
+                                                                         ("delete", "--where", "id < 9")])
     return tables
 
 

@@ -58,6 +58,18 @@ NESTED_ROWS = """SELECT id::INTEGER AS id, l::INTEGER[][] AS l, m::MAP(VARCHAR, 
     UNION ALL SELECT 3, [], MAP {}, {'a': NULL, 'p': NULL}, MAP {}
     UNION ALL SELECT 4, NULL, MAP {'': {'name': NULL, 'tags': NULL}}, {'a': 4, 'p': {'name': 'y', 'tags': ['']}}, NULL)"""
 
+FIXED = "id long required, fx fixed[4], f16 fixed[16], st struct<a int, fx fixed[3]>, l list<fixed[2]>, m map<fixed[1], fixed[1]>"
+
+
+def fixed_rows(start, stop):
+    """Few values and many (dictionaries and none), NULL at every depth."""
+    return f"""SELECT i::BIGINT AS id, CASE WHEN i % 5 = 0 THEN NULL ELSE unhex(printf('%08x', (i % 7)::INTEGER)) END AS fx,
+        unhex(md5(i::VARCHAR)) AS f16, CASE WHEN i % 6 = 0 THEN NULL
+        ELSE {{'a': i::INTEGER, 'fx': CASE WHEN i % 3 = 0 THEN NULL ELSE unhex(printf('%06x', i::INTEGER)) END}} END AS st,
+        CASE WHEN i % 4 = 0 THEN [] WHEN i % 4 = 1 THEN NULL ELSE ['ab'::BLOB, NULL, 'cd'::BLOB] END AS l,
+        MAP {{'k'::BLOB: CASE WHEN i % 2 = 0 THEN 'v'::BLOB END}} AS m FROM range({start}, {stop}) t(i)"""
+
+
 KEYED = "id long required, name string, amount double, day date"
 
 
