@@ -5,9 +5,10 @@
  *
  * KNUT_FAULT="name:n:action" in the environment: at the n-th pass (from 1) of point `name` do
  * action `kill` (SIGKILL to self), `exit` (status 70), `fail` (the point reports KN_E_IO), `stop`
- * (SIGTERM to self), or `pause` (SIGSTOP to self: SIGCONT goes on from here). Several are separated by commas; name `*` counts every pass of every
- * point. KNUT_FAULT_TRACE=FILE appends the name of each point passed, so that a test can enumerate
- * them. Not set: one load and a branch. Thread-safe. Built without KN_FAULTS, KN_FAULT is nothing.
+ * (SIGTERM to self), or `pause` (SIGSTOP to self: SIGCONT goes on from here). Several are separated
+ * by commas; name `*` counts every pass of every point. KNUT_FAULT_TRACE=FILE appends the name of
+ * each point passed, so that a test can enumerate them. Not set: one load and a branch.
+ * Thread-safe. Built without KN_FAULTS, KN_FAULT is nothing.
  */
 #include "base/err.h"
 

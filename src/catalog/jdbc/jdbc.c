@@ -166,8 +166,7 @@ static KnCode settle(const Attempt *at, const KnLostCommit *lost, KnErr *err)
 static KnCode swap(const Attempt *at, const KnLostCommit *lost, bool *ret_raced, KnErr *err)
 {
     KnStore *store = at->cat->store;
-    KnCode rc =
-        store->ops->swap(store, at->ns, at->tbl->ident.name, lost->from, lost->to, err);
+    KnCode rc = store->ops->swap(store, at->ns, at->tbl->ident.name, lost->from, lost->to, err);
     *ret_raced = rc == KN_E_CONFLICT;
     if (rc == KN_E_UNKNOWN)
         rc = settle(at, lost, err);

@@ -3,8 +3,9 @@
  * store_sqlite.c - the JDBC-catalog schema in a SQLite file.
  *
  * Full synchronous commits, default (rollback) journal, so that any other program that knows SQLite
- * may share the file. Statements wait up to BUSY_MS for another writer. SQLite says of most failures
- * that nothing has changed; a compare-and-set that ends otherwise is told as one with a lost answer.
+ * may share the file. Statements wait up to BUSY_MS for another writer. SQLite says of most
+ * failures that nothing has changed; a compare-and-set that ends otherwise is told as one with a
+ * lost answer.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
