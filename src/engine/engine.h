@@ -104,6 +104,9 @@ typedef struct KnScalarFn {
                                 row's value */
     KnCode (*fn)(const KnScalarCall *call, KnErr *err);
     void *arg;
+    bool any_more; /* more arguments of any types may follow those of arg_types. Then every call is
+                      for all rows, NULLs among them, and has effects: it is made once for each row
+                      and never left out */
 } KnScalarFn;
 /** Functions are visible to every session of the engine. Must not call the engine. */
 KN_NODISCARD KnCode kn_engine_add_scalar(KnEngine *eng, const KnScalarFn *fn, KnErr *err);

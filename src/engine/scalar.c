@@ -4,7 +4,8 @@
  *
  * The engine hands over flat argument vectors with whatever bytes under their NULLs, and leaves the
  * NULLs of the result to the function. So the rows are cut into runs without NULL arguments, each
- * is one call, and the rows between them become NULL here.
+ * is one call, and the rows between them become NULL here. A function of any arguments gets all
+ * rows in one call, and the types of its further arguments with them.
  *
  * The registered entry lives as long as the engine, which frees it. Calls come from the engine's
  * worker threads, several at a time.
@@ -73,11 +74,35 @@ static KnCode call_runs(const ScalarEntry *entry, duckdb_data_chunk input, duckd
     return KN_OK;
 }
 
+/* One call for all rows, whatever the types after those declared. */
+static KnCode call_any(const ScalarEntry *entry, duckdb_data_chunk input, duckdb_vector output,
+                       KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(ENTRY_BLOCK);
+    size_t n = duckdb_data_chunk_get_column_count(input);
+    KnVector *args = kn_arena_alloc(arena, n * sizeof(*args));
+    KnColType *types = kn_arena_zalloc(arena, n * sizeof(*types));
+    for (size_t i = 0; i < n; i++) {
+        duckdb_vector vec = duckdb_data_chunk_get_vector(input, i);
+        duckdb_logical_type logical = duckdb_vector_get_column_type(vec);
+        kn_col_type_fill(arena, logical, &types[i]);
+        duckdb_destroy_logical_type(&logical);
+        args[i] = kn_vector_view(&types[i], vec, 0);
+    }
+    KnScalarCall scalar = {.args = args,
+                           .n_args = n,
+                           .rows = duckdb_data_chunk_get_size(input),
+                           .out_data = duckdb_vector_get_data(output),
+                           .arg = entry->fn.arg};
+    return entry->fn.fn(&scalar, err);
+}
+
 static void call(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
 {
     const ScalarEntry *entry = duckdb_scalar_function_get_extra_info(info);
     KnErr err = {0};
-    KnCode code = call_runs(entry, input, output, &err);
+    KnCode code = entry->fn.any_more ? call_any(entry, input, output, &err)
+                                     : call_runs(entry, input, output, &err);
     if (code != KN_OK) {
         char text[640];
         duckdb_scalar_function_set_error(info, kn_engine_error_pack(&err, code, text));
@@ -107,6 +132,15 @@ static KnCode types_add(KnEngine *eng, ScalarEntry *entry, duckdb_scalar_functio
     return KN_OK;
 }
 
+static void accept_any(duckdb_scalar_function function)
+{
+    duckdb_logical_type any = duckdb_create_logical_type(DUCKDB_TYPE_ANY);
+    duckdb_scalar_function_set_varargs(function, any);
+    duckdb_destroy_logical_type(&any);
+    duckdb_scalar_function_set_special_handling(function);
+    duckdb_scalar_function_set_volatile(function);
+}
+
 KnCode kn_engine_add_scalar(KnEngine *eng, const KnScalarFn *fn, KnErr *err)
 {
     if (fn->n_args > MAX_ARGS)
@@ -120,6 +154,8 @@ KnCode kn_engine_add_scalar(KnEngine *eng, const KnScalarFn *fn, KnErr *err)
     duckdb_scalar_function function = duckdb_create_scalar_function();
     duckdb_scalar_function_set_name(function, fn->name);
     duckdb_scalar_function_set_function(function, call);
+    if (fn->any_more)
+        accept_any(function);
     KnCode code = types_add(eng, entry, function, err);
     /* From here on the engine frees the entry, registered or not. */
     duckdb_scalar_function_set_extra_info(function, entry, entry_free);

@@ -48,7 +48,9 @@ static KnCode keep(KnChangeRows *rows, const KnWindow *win, const KnChangeRowsOp
                    KnErr *err)
 {
     KnChanges *changes = NULL;
-    KN_TRY(kn_changes_open(win, rows->ses, opts->schema, opts->raw, &changes, err));
+    KnChangesOptions how = {
+        .schema = opts->schema, .raw = opts->raw, .max_buckets = opts->max_buckets};
+    KN_TRY(kn_changes_open(win, rows->ses, &how, &changes, err));
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)512 << 20);
     if (snprintf(rows->table, sizeof(rows->table), "kn_changes_%" PRIx64,

@@ -66,6 +66,7 @@ typedef struct KnSpoolOptions {
     size_t n_keys;
     uint32_t n_buckets; /* >= 1 */
     bool raw;           /* keep rows that were deleted and inserted unchanged (carry-over) */
+    size_t max_buckets; /* memory of the comparison, 16 bytes each (sieve.h); 0 = 2^20 */
 } KnSpoolOptions;
 typedef enum KnChangeOp { KN_CHANGE_DELETE = 0, KN_CHANGE_INSERT = 1 } KnChangeOp;
 
@@ -87,9 +88,10 @@ typedef struct KnChangeRowsOptions {
     const KnSchema *schema;
     const char *const *keys; /* top-level column names; needed by images */
     size_t n_keys;
-    bool raw;        /* keep rows that were deleted and inserted unchanged */
-    bool images;     /* a delete and an insert of one key become update_before, update_after */
-    int64_t ordinal; /* of the snapshot in the range asked for */
+    bool raw;           /* keep rows that were deleted and inserted unchanged */
+    bool images;        /* a delete and an insert of one key become update_before, update_after */
+    int64_t ordinal;    /* of the snapshot in the range asked for */
+    size_t max_buckets; /* as of a spool */
 } KnChangeRowsOptions;
 
 /** The window's changes as rows: the schema's columns, then _change_type VARCHAR ("delete",

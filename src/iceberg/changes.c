@@ -8,7 +8,7 @@
  * are not live at `to`, in one pass over the file; rows that stayed are not compared.
  *
  * When both sides have rows, the net is the multiset difference by row identity (row_sql.h). A
- * first pass finds which rows can differ (changes_dirty.c); a GROUP BY over those of both sides
+ * first look finds which rows can differ (changes_sift.c); a GROUP BY over those of both sides
  * keeps the groups whose counts differ and repeats each as often as they differ. A group's ord is
  * that of its last row, so the order of rows does not depend on how the engine ran. Where floats
  * stand below the top level, a window finds the groups instead (put_partitions).
@@ -29,8 +29,9 @@ struct KnChanges {
     KnSession *ses;
     const KnSchema *schema;
     KnRead *reads[N_READS];
-    char dirty[32]; /* temporary table of fingerprints; "" = none */
-    bool gained;    /* a touched file may have rows at `to` that it had not at `from` */
+    size_t max_buckets;
+    KnSift *sift;
+    bool gained; /* a touched file may have rows at `to` that it had not at `from` */
     KnBuf sql;
 };
 
@@ -136,36 +137,55 @@ static void put_read(KnBuf *buf, const KnRead *read, const KnSchema *schema, con
     kn_buf_printf(buf, "%st, p)", schema->root.n_fields > 0 ? ", " : "");
 }
 
-/* SELECT op, ord, c0, ... FROM one reader; other: only rows that are not live in that one. */
-static void put_branch(KnChanges *ch, int op, size_t first_task, const KnRead *read,
-                       const KnRead *other)
+void kn_changes_put_from(KnBuf *buf, const KnChangesSides *sides, size_t branch)
 {
-    KnBuf *buf = &ch->sql;
-    kn_buf_printf(buf, "SELECT %d AS op, ((t + %zu) << 40) | p AS ord", op, first_task);
-    kn_buf_text(buf, ch->schema->root.n_fields > 0 ? ", " : "");
-    kn_changes_put_columns(buf, ch->schema);
-    kn_buf_text(buf, " FROM ");
-    put_read(buf, read, ch->schema, "r");
-    if (other) {
+    const KnBranch *of = &sides->branches[branch];
+    kn_buf_text(buf, "FROM ");
+    put_read(buf, of->read, sides->schema, "r");
+    if (of->other) {
         kn_buf_text(buf, " WHERE NOT ");
-        kn_read_live_sql(other, "t", "p", buf);
+        kn_read_live_sql(of->other, "t", "p", buf);
     }
+}
+
+/* SELECT op, ord, c0, ... FROM one branch. */
+static void put_branch(KnBuf *buf, const KnChangesSides *sides, size_t branch)
+{
+    const KnBranch *of = &sides->branches[branch];
+    kn_buf_printf(buf, "SELECT %d AS op, ((t + %zu) << 40) | p AS ord", of->op, of->first_task);
+    kn_buf_text(buf, sides->schema->root.n_fields > 0 ? ", " : "");
+    kn_changes_put_columns(buf, sides->schema);
+    kn_buf_char(buf, ' ');
+    kn_changes_put_from(buf, sides, branch);
+}
+
+static KnChangesSides sides_of(const KnChanges *ch)
+{
+    const KnWindow *win = ch->win;
+    KnRead *const *reads = ch->reads;
+    KnScanTasks removed = {win->removed, win->n_removed};
+    KnScanTasks added = {win->added, win->n_added};
+    KnScanTasks from = {win->touched, win->n_touched};
+    KnScanTasks to = {win->touched_after, win->n_touched};
+    KnChangesSides sides = {
+        .ses = ch->ses, .arena = win->arena, .schema = ch->schema, .max_buckets = ch->max_buckets};
+    sides.branches[sides.n++] = (KnBranch){0, 0, removed, reads[READ_REMOVED], NULL};
+    sides.branches[sides.n++] = (KnBranch){1, 0, added, reads[READ_ADDED], NULL};
+    if (win->n_touched > 0)
+        sides.branches[sides.n++] =
+            (KnBranch){0, removed.n, from, reads[READ_FROM], reads[READ_TO]};
+    if (ch->gained)
+        sides.branches[sides.n++] = (KnBranch){1, added.n, to, reads[READ_TO], reads[READ_FROM]};
+    return sides;
 }
 
 /* All rows before (op 0) and after (op 1). */
 static void put_both(KnChanges *ch)
 {
-    const KnWindow *win = ch->win;
-    put_branch(ch, 0, 0, ch->reads[READ_REMOVED], NULL);
-    kn_buf_text(&ch->sql, " UNION ALL ");
-    put_branch(ch, 1, 0, ch->reads[READ_ADDED], NULL);
-    if (win->n_touched > 0) {
-        kn_buf_text(&ch->sql, " UNION ALL ");
-        put_branch(ch, 0, win->n_removed, ch->reads[READ_FROM], ch->reads[READ_TO]);
-    }
-    if (ch->gained) {
-        kn_buf_text(&ch->sql, " UNION ALL ");
-        put_branch(ch, 1, win->n_added, ch->reads[READ_TO], ch->reads[READ_FROM]);
+    KnChangesSides sides = sides_of(ch);
+    for (size_t b = 0; b < sides.n; b++) {
+        kn_buf_text(&ch->sql, b > 0 ? " UNION ALL " : "");
+        put_branch(&ch->sql, &sides, b);
     }
 }
 
@@ -181,14 +201,9 @@ static void put_group_column(KnBuf *buf, const KnType *type, size_t i)
 /* Of FROM: the rows of both sides that can differ, as u. */
 static void put_dirty_rows(KnChanges *ch)
 {
-    KnBuf *buf = &ch->sql;
-    kn_buf_text(buf, " FROM (SELECT * FROM (");
+    kn_buf_text(&ch->sql, " FROM (");
     put_both(ch);
-    kn_buf_printf(buf, ") AS v SEMI JOIN %s AS d ON ", ch->dirty);
-    kn_changes_put_fingerprint(buf, ch->schema, 0);
-    kn_buf_text(buf, " = d.h0 AND ");
-    kn_changes_put_fingerprint(buf, ch->schema, 1);
-    kn_buf_text(buf, " = d.h1) AS u");
+    kn_buf_text(&ch->sql, ") AS u");
 }
 
 /* SELECT n0, n1, o0, o1, c0, ...: one row for each group of equal rows whose counts differ. */
@@ -230,10 +245,8 @@ static KnCode put_net(KnChanges *ch, KnErr *err)
 {
     KnBuf *buf = &ch->sql;
     const KnSchema *schema = ch->schema;
-    put_both(ch);
-    KN_TRY(kn_buf_check(buf, err));
-    KN_TRY(kn_changes_keep_dirty(ch->ses, schema, (KnStr){buf->data, buf->len}, ch->dirty, err));
-    kn_buf_reset(buf);
+    KnChangesSides sides = sides_of(ch);
+    KN_TRY(kn_changes_sift(&sides, &ch->sift, err));
     kn_buf_text(buf, "SELECT op, ord");
     for (size_t i = 0; i < schema->root.n_fields; i++)
         kn_buf_printf(buf, ", c%zu", i);
@@ -290,7 +303,8 @@ static KnCode put_nothing(KnChanges *ch, KnErr *err)
     KnRead *none = NULL;
     KnReadOptions opts = {.schema = ch->schema, .with_position = true};
     KN_TRY(kn_read_open(ch->win->tbl, ch->ses, (KnScanTasks){0}, &opts, &none, err));
-    put_branch(ch, 0, 0, none, NULL);
+    KnChangesSides sides = {.schema = ch->schema, .n = 1, .branches = {{.read = none}}};
+    put_branch(&ch->sql, &sides, 0);
     kn_read_close(none);
     return KN_OK;
 }
@@ -321,13 +335,14 @@ static KnCode fill(KnChanges *ch, bool raw, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_changes_open(const KnWindow *win, KnSession *ses, const KnSchema *schema, bool raw,
+KnCode kn_changes_open(const KnWindow *win, KnSession *ses, const KnChangesOptions *opts,
                        KnChanges **ret, KnErr *err)
 {
     KnChanges *ch = kn_arena_zalloc(win->arena, sizeof(*ch));
-    *ch = (KnChanges){.win = win, .ses = ses, .schema = schema};
+    *ch = (KnChanges){
+        .win = win, .ses = ses, .schema = opts->schema, .max_buckets = opts->max_buckets};
     kn_buf_init(&ch->sql, (size_t)256 << 20);
-    KnCode rc = fill(ch, raw, err);
+    KnCode rc = fill(ch, opts->raw, err);
     if (rc == KN_OK)
         rc = kn_buf_check(&ch->sql, err);
     if (rc != KN_OK) {
@@ -347,10 +362,9 @@ KnChanges *kn_changes_close(KnChanges *changes)
 {
     if (!changes)
         return NULL;
-    if (changes->dirty[0])
-        kn_changes_drop_dirty(changes->ses, changes->dirty);
     for (int i = 0; i < N_READS; i++)
         changes->reads[i] = kn_read_close(changes->reads[i]);
+    changes->sift = kn_changes_sift_close(changes->sift);
     kn_buf_done(&changes->sql);
     return NULL;
 }

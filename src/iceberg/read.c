@@ -75,6 +75,18 @@ static bool has_dead_rows(const KnReadGroup *group)
     return false;
 }
 
+static void write_row_filter(const KnRead *read, const KnReadGroup *group, KnBuf *buf)
+{
+    if (!read->is_narrow && !has_dead_rows(group))
+        return;
+    kn_buf_text(buf, " WHERE ");
+    if (group->to > 0)
+        kn_buf_printf(buf, "file_row_number BETWEEN %" PRId64 " AND %" PRId64 " AND ", group->from,
+                      group->to - 1);
+    kn_buf_printf(buf, "%s(%" PRId64 "::BIGINT, %zu + CAST(file_index AS BIGINT), file_row_number)",
+                  read->is_narrow ? "kn_wanted" : "kn_live", read->id, group->first);
+}
+
 static KnCode write_inner(KnRead *read, const KnOutputs *out, const KnReadGroup *group, KnBuf *buf,
                           KnErr *err)
 {
@@ -86,11 +98,7 @@ static KnCode write_inner(KnRead *read, const KnOutputs *out, const KnReadGroup 
     kn_buf_printf(buf, "%zu + CAST(file_index AS BIGINT) AS l2, file_row_number AS l3 FROM ",
                   group->first);
     kn_read_source_sql(read, group->files, group->n_files, buf);
-    if (has_dead_rows(group))
-        kn_buf_printf(buf,
-                      " WHERE kn_live(%" PRId64
-                      "::BIGINT, %zu + CAST(file_index AS BIGINT), file_row_number)",
-                      read->id, group->first);
+    write_row_filter(read, group, buf);
     return KN_OK;
 }
 
@@ -170,21 +178,24 @@ static KnCode look_at_data(KnRead *read, KnScanTasks tasks, KnErr *err)
     return KN_OK;
 }
 
-static void make_groups(KnRead *read)
+void kn_read_add_groups(KnRead *read, size_t first, size_t end)
 {
-    KnArena *arena = read->arena;
-    KnReadFile **list = kn_arena_alloc(arena, (read->n_files + 1) * sizeof(*list));
-    read->groups = kn_arena_zalloc(arena, (read->n_files + 1) * sizeof(*read->groups));
+    KnReadFile **list = kn_arena_alloc(read->arena, (end - first + 1) * sizeof(*list));
     KnReadGroup *group = NULL;
-    for (size_t i = 0; i < read->n_files; i++) {
-        list[i] = &read->files[i];
-        bool same = group && strcmp(group->files[0]->shape, list[i]->shape) == 0;
-        if (!same) {
+    for (size_t i = first; i < end; i++) {
+        list[i - first] = &read->files[i];
+        if (!group || strcmp(group->files[0]->shape, read->files[i].shape) != 0) {
             group = &read->groups[read->n_groups++];
-            *group = (KnReadGroup){.first = i, .files = &list[i]};
+            *group = (KnReadGroup){.first = i, .files = &list[i - first]};
         }
         group->n_files++;
     }
+}
+
+static void make_groups(KnRead *read)
+{
+    read->groups = kn_arena_zalloc(read->arena, (read->n_files + 1) * sizeof(*read->groups));
+    kn_read_add_groups(read, 0, read->n_files);
 }
 
 static bool has_deletes(const KnRead *read)
@@ -241,6 +252,15 @@ static KnCode write_all(KnRead *read, const KnOutputs *out, KnErr *err)
     return KN_OK;
 }
 
+KnCode kn_read_write_groups(KnRead *read, KnErr *err)
+{
+    KnOutputs out = {0};
+    kn_read_outputs_fill(&out, &read->opts, false);
+    KnCode rc = write_all(read, &out, err);
+    kn_vec_done(&out.fields);
+    return rc;
+}
+
 static KnCode open_read(KnRead *read, KnScanTasks tasks, KnErr *err)
 {
     if (tasks.n > 0) {
@@ -248,11 +268,7 @@ static KnCode open_read(KnRead *read, KnScanTasks tasks, KnErr *err)
         make_groups(read);
         KN_TRY(load_deletes(read, err));
     }
-    KnOutputs out = {0};
-    kn_read_outputs_fill(&out, &read->opts, false);
-    KnCode rc = write_all(read, &out, err);
-    kn_vec_done(&out.fields);
-    return rc;
+    return kn_read_write_groups(read, err);
 }
 
 /* Tables of a load that failed, or whose last join is over. */

@@ -53,6 +53,12 @@ int64_t kn_read_live_rows(const KnRead *read, size_t task);
  * (equality deletes left aside), a bit for each row, as long as the read; NULL = none. */
 const uint64_t *kn_read_position_words(const KnRead *read, size_t task);
 
+/** Leaves in the SELECTs only rows whose bit is set in bits: row p of task t has bit firsts[t] + p,
+ * firsts[t] being a multiple of 64. Row groups without any are not read. bits are borrowed until
+ * kn_read_close(), and hold only rows that are live. kn_read_live_sql() goes on as before. */
+KN_NODISCARD KnCode kn_read_narrow(KnRead *read, const uint64_t *bits, const uint64_t *firsts,
+                                   KnErr *err);
+
 /* A scan: the groups one after another as batches. */
 typedef struct KnScan KnScan;
 KN_NODISCARD KnCode kn_scan_open(const KnPlan *plan, KnSession *ses, const KnReadOptions *opts,

@@ -16,6 +16,7 @@ typedef struct KnReadFile {
     int64_t n_rows;
     uint64_t *dead;                   /* a bit for each deleted row; NULL = none */
     const uint64_t *dead_by_position; /* with keep_positions: without equality deletes */
+    const uint64_t *wanted;           /* a bit for each row still wanted; NULL = all that live */
 } KnReadFile;
 
 /* Tasks that follow one another and share a shape: read by one read_parquet(). */
@@ -23,6 +24,7 @@ typedef struct KnReadGroup {
     size_t first; /* task */
     size_t n_files;
     KnReadFile *const *files;
+    int64_t from, to; /* rows [from, to) of the one file; 0, 0 = all rows of all files */
 } KnReadGroup;
 
 struct KnRead {
@@ -38,6 +40,7 @@ struct KnRead {
     KnReadFile *files; /* in the order of the tasks */
     size_t n_groups;
     KnReadGroup *groups;
+    bool is_narrow; /* groups ask for wanted rows (read_narrow.c) */
     const char **group_sql;
     const char *sql;
     void *copies; /* read_copies.c */
@@ -98,7 +101,8 @@ KN_NODISCARD KnCode kn_read_mark_query(KnRead *read, KnReadFile *const *files, s
                                        const char *sql, KnErr *err);
 /** Sets dead_by_position: what is marked so far. */
 KN_NODISCARD KnCode kn_read_keep_positions(KnRead *read, KnErr *err);
-/** Makes kn_live(read, file, row) known to the engine, and this read to it. */
+/** Makes kn_live(read, file, row) and kn_wanted(read, file, row) known to the engine, and this read
+ * to them. */
 KN_NODISCARD KnCode kn_read_live_open(KnRead *read, KnErr *err);
 void kn_read_live_close(KnRead *read);
 
@@ -106,6 +110,12 @@ KN_NODISCARD KnCode kn_read_load_positions(KnRead *read, KnErr *err);
 KN_NODISCARD KnCode kn_read_load_vectors(KnRead *read, KnErr *err);
 KN_NODISCARD KnCode kn_read_load_equality(KnRead *read, KnErr *err);
 bool kn_read_is_vector(const KnManifestEntry *entry);
+
+/** The SELECTs of read->groups, anew. */
+KN_NODISCARD KnCode kn_read_write_groups(KnRead *read, KnErr *err);
+/** Adds the files [first, end) to read->groups, those of one shape that follow one another as one.
+ */
+void kn_read_add_groups(KnRead *read, size_t first, size_t end);
 
 /** A new name for a temporary table of the session. */
 const char *kn_read_new_table(KnRead *read, const char *kind);

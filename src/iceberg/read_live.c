@@ -117,17 +117,31 @@ static const KnRead *find_read(int64_t id)
     return found;
 }
 
-static KnCode live(const KnScalarCall *call, KnErr *err)
+/* The file that a row belongs to; the read is closed when there is none. */
+static const KnReadFile *find_file(const KnScalarCall *call, const KnRead *read, size_t i)
 {
     const int64_t *ids = call->args[0].data;
     const int64_t *files = call->args[1].data;
+    if (!read || ids[i] != read->id || files[i] < 0 || (size_t)files[i] >= read->n_files)
+        return NULL;
+    return &read->files[files[i]];
+}
+
+static KnCode closed(const KnScalarCall *call, KnErr *err)
+{
+    return kn_err_set(err, KN_E_INVAL, "read %" PRId64 " is closed",
+                      ((const int64_t *)call->args[0].data)[0]);
+}
+
+static KnCode live(const KnScalarCall *call, KnErr *err)
+{
     const int64_t *rows = call->args[2].data;
     bool *out = call->out_data;
-    const KnRead *read = call->rows ? find_read(ids[0]) : NULL;
+    const KnRead *read = call->rows ? find_read(((const int64_t *)call->args[0].data)[0]) : NULL;
     for (size_t i = 0; i < call->rows; i++) {
-        if (!read || ids[i] != read->id || files[i] < 0 || (size_t)files[i] >= read->n_files)
-            return kn_err_set(err, KN_E_INVAL, "kn_live: read %" PRId64 " is closed", ids[i]);
-        const KnReadFile *file = &read->files[files[i]];
+        const KnReadFile *file = find_file(call, read, i);
+        if (!file)
+            return closed(call, err);
         int64_t row = rows[i];
         out[i] = !file->dead || row < 0 || row >= file->n_rows ||
                  !(file->dead[row / 64] >> (row % 64) & 1);
@@ -135,25 +149,48 @@ static KnCode live(const KnScalarCall *call, KnErr *err)
     return KN_OK;
 }
 
-static bool is_known(KnSession *ses)
+static KnCode wanted(const KnScalarCall *call, KnErr *err)
 {
+    const int64_t *rows = call->args[2].data;
+    bool *out = call->out_data;
+    const KnRead *read = call->rows ? find_read(((const int64_t *)call->args[0].data)[0]) : NULL;
+    for (size_t i = 0; i < call->rows; i++) {
+        const KnReadFile *file = find_file(call, read, i);
+        if (!file)
+            return closed(call, err);
+        int64_t row = rows[i];
+        out[i] = file->wanted && row >= 0 && row < file->n_rows &&
+                 (file->wanted[row / 64] >> (row % 64) & 1);
+    }
+    return KN_OK;
+}
+
+static bool is_known(KnSession *ses, const char *name)
+{
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, 256);
+    kn_buf_printf(&sql, "SELECT count(*) FROM duckdb_functions() WHERE function_name = '%s'", name);
     int64_t n = 0;
-    return kn_session_query_i64(ses,
-                                "SELECT count(*) FROM duckdb_functions() WHERE function_name = "
-                                "'kn_live'",
-                                &n, NULL) == KN_OK &&
-           n > 0;
+    return kn_session_query_i64(ses, sql.data, &n, NULL) == KN_OK && n > 0;
 }
 
 static KnCode make_known(KnRead *read, KnErr *err)
 {
     static const char *const types[] = {"BIGINT", "BIGINT", "BIGINT"};
+    static const KnScalarFn fns[] = {
+        {.name = "kn_live", .arg_types = types, .n_args = 3, .return_type = "BOOLEAN", .fn = live},
+        {.name = "kn_wanted",
+         .arg_types = types,
+         .n_args = 3,
+         .return_type = "BOOLEAN",
+         .fn = wanted},
+    };
     static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
-    KnScalarFn fn = {
-        .name = "kn_live", .arg_types = types, .n_args = 3, .return_type = "BOOLEAN", .fn = live};
+    KnCode rc = KN_OK;
     pthread_mutex_lock(&registering);
-    KnCode rc =
-        is_known(read->ses) ? KN_OK : kn_engine_add_scalar(kn_session_engine(read->ses), &fn, err);
+    for (size_t i = 0; rc == KN_OK && i < sizeof(fns) / sizeof(fns[0]); i++)
+        if (!is_known(read->ses, fns[i].name))
+            rc = kn_engine_add_scalar(kn_session_engine(read->ses), &fns[i], err);
     pthread_mutex_unlock(&registering);
     return rc;
 }
@@ -161,8 +198,12 @@ static KnCode make_known(KnRead *read, KnErr *err)
 KnCode kn_read_live_open(KnRead *read, KnErr *err)
 {
     KN_TRY(make_known(read, err));
+    bool is_listed = false;
     pthread_mutex_lock(&lock);
-    *kn_vec_push(&open_reads) = read;
+    kn_vec_foreach (&open_reads, listed)
+        is_listed = is_listed || *listed == read;
+    if (!is_listed)
+        *kn_vec_push(&open_reads) = read;
     pthread_mutex_unlock(&lock);
     return KN_OK;
 }

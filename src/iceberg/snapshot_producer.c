@@ -154,9 +154,8 @@ static KnCode commit(KnWriter *w, const KnSnapshotDraft *draft, const KnSnapshot
 static KnCode write_snapshot(KnWriter *w, const KnSnapshotDraft *draft, const KnSnapshot *parent,
                              KnManifestSet *set, KnSnapshot *snap, KnErr *err)
 {
-    KN_TRY(draft->manifests
-               ? draft->manifests(draft->arg, parent, snap->snapshot_id, set, err)
-               : kn_snapshot_manifests(w, draft, parent, snap->snapshot_id, set, err));
+    KN_TRY(draft->manifests ? draft->manifests(draft->arg, parent, snap->snapshot_id, set, err)
+                            : kn_snapshot_manifests(w, draft, parent, snap->snapshot_id, set, err));
     KN_TRY(kn_fault_at("write-manifest-written", err));
     return write_list(w, set, snap, err);
 }

@@ -112,7 +112,9 @@ static KnCode count_rows(KnSpool *spool, KnErr *err)
 static KnCode fill(KnSpool *spool, const KnWindow *win, const KnSpoolOptions *opts, KnErr *err)
 {
     KnChanges *changes = NULL;
-    KN_TRY(kn_changes_open(win, spool->ses, opts->schema, opts->raw, &changes, err));
+    KnChangesOptions how = {
+        .schema = opts->schema, .raw = opts->raw, .max_buckets = opts->max_buckets};
+    KN_TRY(kn_changes_open(win, spool->ses, &how, &changes, err));
     KnCode rc = keep_changes(spool, opts, kn_changes_sql(changes), err);
     kn_changes_close(changes);
     if (rc != KN_OK)

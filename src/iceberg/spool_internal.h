@@ -11,10 +11,16 @@
 
 typedef struct KnChanges KnChanges;
 
-/** Opens what must be read and makes SQL for the changes. raw: rows that were deleted and inserted
- * unchanged stay. ses holds temporary tables of the readers until close. */
-KN_NODISCARD KnCode kn_changes_open(const KnWindow *win, KnSession *ses, const KnSchema *schema,
-                                    bool raw, KnChanges **ret, KnErr *err);
+typedef struct KnChangesOptions {
+    const KnSchema *schema;
+    bool raw;           /* rows that were deleted and inserted unchanged stay */
+    size_t max_buckets; /* of the first comparison (sieve.h); 0 = its default */
+} KnChangesOptions;
+
+/** Opens what must be read and makes SQL for the changes. ses holds temporary tables of the readers
+ * until close. */
+KN_NODISCARD KnCode kn_changes_open(const KnWindow *win, KnSession *ses,
+                                    const KnChangesOptions *opts, KnChanges **ret, KnErr *err);
 KnChanges *kn_changes_close(KnChanges *changes);
 /** SELECT op, ord, c0, ... of all changes, in no order. */
 const char *kn_changes_sql(const KnChanges *changes);
@@ -30,10 +36,32 @@ KN_NODISCARD KnCode kn_changes_put_key(KnBuf *buf, const KnSchema *schema, const
 KN_NODISCARD KnCode kn_changes_find_key(const KnSchema *schema, const char *key, size_t *ret,
                                         KnErr *err);
 
-/** Appends hash 0 or 1 of a row's columns c0, c1, ...: together they tell rows apart. */
-void kn_changes_put_fingerprint(KnBuf *buf, const KnSchema *schema, int which);
-/** Reads `both` (SELECT op, ord, c0, ...) once and keeps the fingerprints (h0, h1) that are not as
- * often among deletes as among inserts in a new temporary table of ses. */
-KN_NODISCARD KnCode kn_changes_keep_dirty(KnSession *ses, const KnSchema *schema, KnStr both,
-                                          char ret_table[32], KnErr *err);
-void kn_changes_drop_dirty(KnSession *ses, const char *table);
+/* ---- the rows of a window before anything is compared, shared by changes.c and changes_sift.c
+ * ----
+ */
+/* One SELECT of rows on one side. Two branches may read the same files. */
+typedef struct KnBranch {
+    int op;            /* 0 = rows before, 1 = rows after */
+    size_t first_task; /* the branch's tasks are numbered from here, for ord */
+    KnScanTasks tasks;
+    KnRead *read;
+    const KnRead *other; /* only rows that are not live in it; NULL = all */
+} KnBranch;
+
+typedef struct KnChangesSides {
+    KnSession *ses;
+    KnArena *arena;
+    const KnSchema *schema;
+    size_t n;
+    KnBranch branches[4];
+    size_t max_buckets; /* of the sieve; 0 = its default */
+} KnChangesSides;
+
+/** Appends `FROM (...) AS r(c0, ..., t, p)` with the condition of the branch. */
+void kn_changes_put_from(KnBuf *buf, const KnChangesSides *sides, size_t branch);
+
+typedef struct KnSift KnSift;
+/** Reads all rows of both sides once and narrows the branches' reads to those that can differ, as
+ * multisets. The reads are to be closed before the sift. */
+KN_NODISCARD KnCode kn_changes_sift(const KnChangesSides *sides, KnSift **ret, KnErr *err);
+KnSift *kn_changes_sift_close(KnSift *sift);

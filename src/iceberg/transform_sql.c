@@ -135,18 +135,24 @@ static const char *const arg_ns[] = {"TIMESTAMP_NS", "INTEGER"};
 static const char *const arg_uuid[] = {"UUID", "INTEGER"};
 static const char *const arg_blob[] = {"BLOB", "INTEGER"};
 
+#define FUNCTION(fn_name, args, count, result, called)                                             \
+    {                                                                                              \
+        .name = (fn_name), .arg_types = (args), .n_args = (count), .return_type = (result),        \
+        .fn = (called)                                                                             \
+    }
 #define BUCKET(suffix, args, source)                                                               \
     {                                                                                              \
-        {"kn_bucket_" suffix, args, 2, "INTEGER", call_bucket, NULL}, KN_TRANSFORM_BUCKET, source  \
+        FUNCTION("kn_bucket_" suffix, args, 2, "INTEGER", call_bucket), KN_TRANSFORM_BUCKET,       \
+            source                                                                                 \
     }
 #define TRUNCATE(suffix, args, result, source)                                                     \
     {                                                                                              \
-        {"kn_truncate_" suffix, args, 2, result, call_truncate, NULL}, KN_TRANSFORM_TRUNCATE,      \
+        FUNCTION("kn_truncate_" suffix, args, 2, result, call_truncate), KN_TRANSFORM_TRUNCATE,    \
             source                                                                                 \
     }
 #define TIME(name, suffix, args, result, transform, source)                                        \
     {                                                                                              \
-        {"kn_" name "_" suffix, args, 1, result, call_time, NULL}, transform, source               \
+        FUNCTION("kn_" name "_" suffix, args, 1, result, call_time), transform, source             \
     }
 #define TIMES(suffix, args, source)                                                                \
     TIME("year", suffix, args, "INTEGER", KN_TRANSFORM_YEAR, source),                              \

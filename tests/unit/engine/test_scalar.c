@@ -84,6 +84,47 @@ static void its_error_comes_out_with_its_code(void **state)
     assert_string_equal(b->err.msg, "factor -1 is refused");
 }
 
+/* Counts the NULLs of a row; the first argument is declared. */
+static KnCode count_nulls(const KnScalarCall *call, KnErr *err)
+{
+    (void)err;
+    int64_t *out = call->out_data;
+    for (size_t i = 0; i < call->rows; i++) {
+        out[i] = 0;
+        for (size_t a = 0; a < call->n_args; a++)
+            out[i] += kn_vector_is_null(&call->args[a], i);
+    }
+    *(size_t *)call->arg += call->rows;
+    return KN_OK;
+}
+
+static void any_arguments_come_with_their_nulls_once_for_each_row(void **state)
+{
+    Bench *b = *state;
+    static size_t seen;
+    seen = 0;
+    static const char *const first[] = {"BIGINT"};
+    const KnScalarFn fn = {.name = "count_nulls",
+                           .arg_types = first,
+                           .n_args = 1,
+                           .return_type = "BIGINT",
+                           .fn = count_nulls,
+                           .arg = &seen,
+                           .any_more = true};
+    assert_ok(b, kn_engine_add_scalar(b->eng, &fn, &b->err));
+    assert_string_equal(
+        bench_text(b,
+                   "SELECT sum(count_nulls(CASE WHEN i %% 2 = 0 THEN i END, NULL, 'x', "
+                   "CASE WHEN i %% 5 = 0 THEN NULL ELSE DATE '2020-01-01' END, 1.5::DECIMAL(9,1), "
+                   "[i])) FROM range(5000) t(i)"),
+        "8500");
+    assert_int_equal(seen, 5000);
+    /* Not left out although nobody looks at it, and not made once for rows that are the same. */
+    seen = 0;
+    assert_string_equal(bench_text(b, "SELECT sum(count_nulls(1, NULL)) FROM range(3000)"), "3000");
+    assert_int_equal(seen, 3000);
+}
+
 static void wrong_declarations_are_refused(void **state)
 {
     Bench *b = *state;
@@ -103,6 +144,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_session_sees_it_and_dictionaries_work, setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(its_error_comes_out_with_its_code, setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(any_arguments_come_with_their_nulls_once_for_each_row,
+                                        setup, bench_teardown),
         cmocka_unit_test_setup_teardown(wrong_declarations_are_refused, setup, bench_teardown),
     };
     return cmocka_run_group_tests_name("engine.scalar", tests, NULL, NULL);

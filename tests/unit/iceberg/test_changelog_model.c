@@ -22,6 +22,7 @@ typedef struct Model {
     uint64_t seed;
     int step;
     bool merge_on_read;
+    size_t max_buckets; /* few: rows that stay share them with rows that change */
 } Model;
 
 #define COLUMNS "id long, k int, d double, s string, l list<int>, m map<string, double>"
@@ -125,7 +126,8 @@ static void check_change_rows(Model *m, const KnWindow *win)
 {
     Lake *lake = &m->lake;
     KnChangeRows *rows = NULL;
-    KnChangeRowsOptions opts = {.schema = kn_metadata_schema(lake->tbl->md)};
+    KnChangeRowsOptions opts = {.schema = kn_metadata_schema(lake->tbl->md),
+                                .max_buckets = m->max_buckets};
     lake_ok(lake, kn_window_change_rows(win, lake->ses, &opts, &rows, &lake->err));
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)16 << 20);
@@ -159,7 +161,8 @@ static void check_spool(Model *m, const KnWindow *win)
 {
     Lake *lake = &m->lake;
     KnSpool *spool = NULL;
-    KnSpoolOptions opts = {.schema = kn_metadata_schema(lake->tbl->md), .n_buckets = 3};
+    KnSpoolOptions opts = {
+        .schema = kn_metadata_schema(lake->tbl->md), .n_buckets = 3, .max_buckets = m->max_buckets};
     lake_ok(lake, kn_spool_open(win, lake->ses, &opts, &spool, &lake->err));
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)16 << 20);
@@ -342,7 +345,10 @@ static bool step(Model *m)
 
 static void run(uint64_t seed, const LakeTable *table, bool merge_on_read)
 {
-    Model m = {.rng = {seed}, .seed = seed, .merge_on_read = merge_on_read};
+    Model m = {.rng = {seed},
+               .seed = seed,
+               .merge_on_read = merge_on_read,
+               .max_buckets = seed % 2 ? 64 : 0};
     lake_open(&m.lake, table);
     lake_exec(&m.lake, "CREATE TEMP TABLE model (id BIGINT, k INT, d DOUBLE, s VARCHAR, l INT[], "
                        "m MAP(VARCHAR, DOUBLE), t VARCHAR)");
