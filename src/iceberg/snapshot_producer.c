@@ -218,6 +218,22 @@ static KnCode rebase(KnWriter *w, const KnSnapshotDraft *draft, KnErr *err)
     return draft->validate(draft->arg, base, head, err);
 }
 
+/* A file of the parent was not there: KN_E_CONFLICT when the branch has moved on, so that the old
+ * parent may have expired; else the failure stands as it is. */
+static KnCode check_head(KnWriter *w, KnErr *err)
+{
+    KnTable *fresh = NULL;
+    KnTable *tbl = w->tbl;
+    const KnTableIdent *ident = tbl->ident.name ? &tbl->ident : NULL;
+    if (kn_table_load(tbl->catalog, ident, &fresh, NULL) != KN_OK)
+        return KN_E_NOTFOUND;
+    const KnRef *now = kn_metadata_find_ref(fresh->md, kn_str(kn_writer_branch(w)));
+    const KnRef *then = kn_metadata_find_ref(tbl->md, kn_str(kn_writer_branch(w)));
+    bool moved = now && then && now->snapshot_id != then->snapshot_id;
+    kn_table_free(fresh);
+    return moved ? kn_err_wrap(err, KN_E_CONFLICT, "the branch has moved on") : KN_E_NOTFOUND;
+}
+
 KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id, KnErr *err)
 {
     KN_TRY(kn_fault_at("write-data-written", err));
@@ -227,6 +243,8 @@ KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *r
         KnCode rc = attempt(w, draft, ret_id, err);
         if (rc == KN_OK || rc == KN_E_UNKNOWN)
             return rc;
+        if (rc == KN_E_NOTFOUND)
+            rc = check_head(w, err);
         remove_files(w, &w->meta_files);
         if (rc != KN_E_CONFLICT || !kn_backoff_next(&backoff))
             return rc;

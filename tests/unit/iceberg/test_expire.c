@@ -370,6 +370,25 @@ static void what_expires_under_a_pick_is_not_published(void **state)
     lake_close(&lake);
 }
 
+static void an_append_on_a_head_that_expired_meanwhile_starts_over(void **state)
+{
+    (void)state;
+    Lake lake;
+    KnWriteResult res;
+    lake_open(&lake, &plain);
+    append_one(&lake, 1);
+    KnTable *stale = lake_load(&lake);
+    append_one(&lake, 2);
+    expire_all(&lake); /* takes the list of the snapshot that stale stands on */
+    lake_ok(&lake,
+            kn_write_append(stale, lake.ses, "SELECT 3::BIGINT AS id", NULL, &res, &lake.err));
+    kn_table_free(stale);
+    lake_ok(&lake, kn_table_refresh(lake.tbl, &lake.err));
+    assert_string_equal(lake_text(&lake, "SELECT list(id ORDER BY id) FROM {scan}"), "[1, 2, 3]");
+    check_tight(&lake);
+    lake_close(&lake);
+}
+
 static void what_expired_snapshots_lost_already_is_passed_over(void **state)
 {
     (void)state;
@@ -442,6 +461,7 @@ int main(void)
         cmocka_unit_test(an_unknown_commit_removes_nothing),
         cmocka_unit_test(a_tag_that_came_first_keeps_its_snapshot),
         cmocka_unit_test(what_expires_under_a_pick_is_not_published),
+        cmocka_unit_test(an_append_on_a_head_that_expired_meanwhile_starts_over),
         cmocka_unit_test(what_expired_snapshots_lost_already_is_passed_over),
         cmocka_unit_test(what_is_left_must_be_readable),
         cmocka_unit_test(files_of_others_are_left),
