@@ -168,25 +168,6 @@ static KnCode file_columns(const Data *data, KnBuf *buf, KnErr *err)
 
 /* ---- files ---- */
 
-KnCode kn_write_folder(const KnWriter *w, const KnWritePartition *part, const char **ret,
-                       KnErr *err)
-{
-    const KnMetadata *md = w->tbl->md;
-    const char *base = kn_metadata_property(md, "write.data.path", NULL);
-    if (!base)
-        base = kn_metadata_property(md, "write.folder-storage.path", NULL);
-    if (!base)
-        base = kn_path_join(w->arena, kn_str(md->location), KN_STR_LIT("data"));
-    *ret = base;
-    if (!part->values)
-        return KN_OK;
-    KN_BUF_AUTO path;
-    kn_buf_init(&path, (size_t)1 << 20);
-    KN_TRY(kn_partition_path(&path, part->spec, part->type, part->values, err));
-    *ret = kn_path_join(w->arena, kn_str(base), (KnStr){path.data, path.len});
-    return KN_OK;
-}
-
 static KnCode keep_file(Data *data, const Part *part, const char *folder, const KnPqWritten *file,
                         KnErr *err)
 {
@@ -258,13 +239,64 @@ static uint64_t target_bytes(const KnWriter *w)
     return (uint64_t)kn_write_property_i64(md, "write.target-file-size-bytes", INT64_C(512) << 20);
 }
 
+/* About the bytes of a value in memory. */
+static int64_t width_of(const KnType *type)
+{
+    enum { TEXT = 32, ELEMENTS = 4 };
+    int64_t inner = 0;
+    for (size_t i = 0; i < type->n_fields; i++)
+        inner += width_of(type->fields[i].type);
+    switch (type->kind) {
+    case KN_TYPE_BOOLEAN:
+        return 1;
+    case KN_TYPE_INT:
+    case KN_TYPE_FLOAT:
+    case KN_TYPE_DATE:
+        return 4;
+    case KN_TYPE_DECIMAL:
+    case KN_TYPE_UUID:
+        return 16;
+    case KN_TYPE_FIXED:
+        return type->length;
+    case KN_TYPE_STRING:
+    case KN_TYPE_BINARY:
+        return TEXT;
+    case KN_TYPE_STRUCT:
+        return inner;
+    case KN_TYPE_LIST:
+    case KN_TYPE_MAP:
+        return ELEMENTS * inner;
+    default:
+        return 8;
+    }
+}
+
+/* A file ends with a row group, and the engine counts those in rows: as many as are about
+ * write.parquet.row-group-size-bytes in memory, and no more than the file is to have. */
+static int64_t group_rows(const KnWriter *w)
+{
+    enum { LEAST = 2048, MOST = 122880 };
+    if (w->group_rows > 0)
+        return w->group_rows;
+    uint64_t bytes = (uint64_t)kn_write_property_i64(
+        w->tbl->md, "write.parquet.row-group-size-bytes", INT64_C(128) << 20);
+    if (target_bytes(w) < bytes)
+        bytes = target_bytes(w);
+    int64_t width = width_of(&w->schema->root);
+    int64_t rows = (int64_t)(bytes / (uint64_t)(width > 0 ? width : 1));
+    rows -= rows % LEAST;
+    return rows < LEAST ? LEAST : rows > MOST ? MOST : rows;
+}
+
 static KnCode copy_part(Data *data, const Part *part, KnErr *err)
 {
     KnWriter *w = data->w;
     KN_TRY(kn_writer_check_cancelled(w, err));
-    const char *folder = NULL;
-    KN_TRY(kn_write_folder(w, &(KnWritePartition){w->spec, w->partition_type, part->values},
-                           &folder, err));
+    const char *name = kn_arena_printf(w->arena, "%05" PRId64 "-%s-", w->n_commands++, w->uuid);
+    KnWritePlace place;
+    KN_TRY(kn_write_place(w, &(KnWritePartition){w->spec, w->partition_type, part->values},
+                          kn_arena_printf(w->arena, "%s0.parquet", name), &place, err));
+    const char *folder = place.folder;
     KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_str(folder), err));
     const char *target = NULL;
     KN_TRY(kn_io_engine_path(w->tbl->io, w->arena, kn_str(folder), &target, err));
@@ -278,7 +310,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
     kn_write_field_ids_sql(&ids, w->schema, data->lineage);
     KN_TRY(kn_buf_check(&sql, err));
     KN_TRY(kn_buf_check(&ids, err));
-    const char *prefix = kn_arena_printf(w->arena, "%05" PRId64 "-%s-", w->n_commands++, w->uuid);
+    const char *prefix = kn_arena_printf(w->arena, "%s%s", place.name_prefix, name);
     const KnMetadata *md = w->tbl->md;
     KnPqWriteOptions opts = {
         .select_sql = sql.data,
@@ -286,7 +318,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
         .field_ids_sql = ids.data,
         .codec = kn_write_parquet_codec(md, NULL),
         .codec_level = (int)kn_write_property_i64(md, "write.parquet.compression-level", 0),
-        .row_group_rows = w->group_rows,
+        .row_group_rows = group_rows(w),
         .target_bytes = target_bytes(w),
         .file_pattern = kn_arena_printf(w->arena, "%s{i}", prefix),
         .no_dictionary = data->negative_zero,

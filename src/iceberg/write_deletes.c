@@ -221,7 +221,8 @@ static KnCode keep_file(Deletes *d, const Range *range, const char *folder, cons
     return KN_OK;
 }
 
-static KnCode folder_of(Deletes *d, const Range *range, const char **ret, KnErr *err)
+static KnCode place_of(Deletes *d, const Range *range, const char *name, KnWritePlace *ret,
+                       KnErr *err)
 {
     const KnWriter *w = d->w;
     const KnDataFile *data = d->ranked[range->first].data;
@@ -234,7 +235,7 @@ static KnCode folder_of(Deletes *d, const Range *range, const char **ret, KnErr 
         KN_TRY(kn_partition_type(w->arena, part.spec, w->schema, &part.type, err));
         part.values = data->partition;
     }
-    return kn_write_folder(w, &part, ret, err);
+    return kn_write_place(w, &part, name, ret, err);
 }
 
 static void copy_sql(const Deletes *d, const Range *range, KnBuf *sql)
@@ -257,16 +258,18 @@ static KnCode copy_range(Deletes *d, const Range *range, KnErr *err)
     KnWriter *w = d->w;
     const KnMetadata *md = w->tbl->md;
     KN_TRY(kn_writer_check_cancelled(w, err));
-    const char *folder = NULL;
+    const char *name = kn_arena_printf(w->arena, "%05" PRId64 "-%s-", w->n_commands++, w->uuid);
+    KnWritePlace place;
     const char *target = NULL;
-    KN_TRY(folder_of(d, range, &folder, err));
+    KN_TRY(place_of(d, range, kn_arena_printf(w->arena, "%s0-deletes.parquet", name), &place, err));
+    const char *folder = place.folder;
     KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_str(folder), err));
     KN_TRY(kn_io_engine_path(w->tbl->io, w->arena, kn_str(folder), &target, err));
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)16 << 20);
     copy_sql(d, range, &sql);
     KN_TRY(kn_buf_check(&sql, err));
-    const char *prefix = kn_arena_printf(w->arena, "%05" PRId64 "-%s-", w->n_commands++, w->uuid);
+    const char *prefix = kn_arena_printf(w->arena, "%s%s", place.name_prefix, name);
     KnPqWriteOptions opts = {
         .select_sql = sql.data,
         .target = target,

@@ -91,9 +91,15 @@ typedef struct KnWritePartition {
     const KnType *type; /* of the spec's tuples */
     const KnValue *values;
 } KnWritePartition;
-/** Location of the folder for files of a partition. */
-KN_NODISCARD KnCode kn_write_folder(const KnWriter *w, const KnWritePartition *part,
-                                    const char **ret, KnErr *err);
+/* Where files of a COPY command go, and what their names begin with. */
+typedef struct KnWritePlace {
+    const char *folder;
+    const char *name_prefix; /* "" or more, in front of the names */
+} KnWritePlace;
+/** The place for files of a partition, of which name is one, by the table's write.*.path and
+ * write.object-storage properties. */
+KN_NODISCARD KnCode kn_write_place(const KnWriter *w, const KnWritePartition *part,
+                                   const char *name, KnWritePlace *ret, KnErr *err);
 /** Notes what a COPY that failed has left in folder under names that begin with prefix. */
 void kn_write_note_leftovers(KnWriter *w, const char *folder, const char *prefix);
 /** write.parquet.compression-codec, unless the table has own_key (or NULL), as the engine calls it.

@@ -35,11 +35,12 @@ typedef struct Vectors {
 static KnCode begin_file(Vectors *v, KnErr *err)
 {
     KnWriter *w = v->w;
-    const char *folder = NULL;
-    KN_TRY(kn_write_folder(w, &(KnWritePartition){0}, &folder, err));
     const char *name =
         kn_arena_printf(w->arena, "%05" PRId64 "-%s-deletes.puffin", w->n_commands++, w->uuid);
-    v->location = kn_path_join(w->arena, kn_str(folder), kn_str(name));
+    KnWritePlace place;
+    KN_TRY(kn_write_place(w, &(KnWritePartition){0}, name, &place, err));
+    name = kn_arena_printf(w->arena, "%s%s", place.name_prefix, name);
+    v->location = kn_path_join(w->arena, kn_str(place.folder), kn_str(name));
     v->puffin = kn_puffin_writer_new(PUFFIN_MAX);
     v->entries.len = 0;
     return KN_OK;
