@@ -43,8 +43,10 @@ static bool is_temporary(KnStr name)
 static bool is_partition(const KnMetadata *md, KnStr name)
 {
     const char *equals = memchr(name.ptr, '=', name.len);
-    KnStr field = {name.ptr, equals ? (size_t)(equals - name.ptr) : 0};
-    for (size_t s = 0; equals && s < md->n_specs; s++)
+    if (!equals)
+        return false;
+    KnStr field = {name.ptr, (size_t)(equals - name.ptr)};
+    for (size_t s = 0; s < md->n_specs; s++)
         for (size_t f = 0; f < md->specs[s]->n_fields; f++)
             if (kn_str_eq(field, kn_str(md->specs[s]->fields[f].name)))
                 return true;

@@ -45,7 +45,8 @@ def ask(program, folder):
     (folder / "tmp").mkdir()
     reads = spark_tables.write_all(Lake(Program(program, folder / "tmp"), folder / "lake"))
     plan = {"jar": str(JAR), "warehouse": str(folder / "spark"), "answers": str(folder / "answers"),
-            "tables": spark_tables.SPARK, "changelogs": spark_tables.CHANGELOGS, "reads": reads}
+            "tables": spark_tables.SPARK, "changelogs": spark_tables.CHANGELOGS, "reads": reads,
+            "upkeep": spark_tables.UPKEEP}
     (folder / "plan.json").write_text(json.dumps(plan))
     with open(folder / "spark.log", "w", encoding="utf-8") as log:
         done = subprocess.run([PYTHON, "-B", Path(__file__).with_name("spark_job.py"), folder / "plan.json"],

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from spark_upkeep import keep_up
 
 
 def session(plan):
@@ -131,6 +132,8 @@ def main():
     for name, read in plan["reads"].items():
         answer(f"{plan['answers']}/knut-{name}.json", lambda: read_table(
             spark, **read))
+    for name, statements in plan["upkeep"].items():
+        answer(f"{plan['answers']}/upkeep-{name}.json", lambda: keep_up(spark, plan["warehouse"], name, statements))
     spark.stop()
 
 

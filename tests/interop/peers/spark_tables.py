@@ -101,6 +101,24 @@ SPARK = {
         f"CREATE TABLE $T {DDL} {properties(1)}", STORY[0], "ALTER TABLE $T SET " + properties(2, **MOR), *STORY[1:3],
         "ALTER TABLE $T SET " + properties(3), *STORY[3:]]}
 
+# Histories whose snapshots Spark and the program expire, and whose litter they find (spark_upkeep.py).
+WAP = {"write_wap_enabled": "true"}
+UPKEEP = {
+    "up_cow_v2": [
+        f"CREATE TABLE $T {DDL} PARTITIONED BY (cat) {properties(2, **COW, **WAP)}", *STORY[:2], "ALTER TABLE $T CREATE TAG t1",
+        *STORY[2:4], "ALTER TABLE $T CREATE BRANCH dev WITH SNAPSHOT RETENTION 2 SNAPSHOTS",
+        "INSERT INTO $T.branch_dev VALUES (90, 'dev', 9.0D, 'odd')", *STORY[4:], "SET spark.wap.id=w1",
+        "INSERT INTO $T VALUES (91, 'staged', 9.0D, 'odd')", "RESET spark.wap.id", "DELETE FROM $T WHERE cat = 'odd'"],
+    "up_mor_v2": [
+        f"CREATE TABLE $T {DDL} {properties(2, **MOR)}", *STORY[:4], "ALTER TABLE $T CREATE TAG t1",
+        "CALL c.system.rewrite_data_files(table => '$N', options => map('rewrite-all', 'true'))", *STORY[4:],
+        "CALL c.system.rewrite_position_delete_files(table => '$N', options => map('rewrite-all', 'true'))",
+        "CALL c.system.rewrite_manifests('$N')"],
+    "up_mor_v3": [
+        f"CREATE TABLE $T {DDL} {properties(3, **MOR)}", *STORY, "ALTER TABLE $T CREATE BRANCH dev",
+        "DELETE FROM $T.branch_dev WHERE id < 12", "CALL c.system.rewrite_data_files(table => '$N', options => "
+        "map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))", "INSERT INTO $T VALUES (70, 'n70', 7.0D, 'odd')"]}
+
 # Spark's own change log refuses tables with delete files, and leaves out what is not in main's history.
 CHANGELOGS = ["cow_v1", "cow_v2", "cow_v3", "overwritten", "partitions_change", "packed"]
 
@@ -125,6 +143,10 @@ def knut_tables():
         tables[f"nested_v{version}"] = (version, W.NESTED, (), [("append", "--sql", W.NESTED_ROWS), ("delete", "--where", "id = 2")])
         tables[f"story_v{version}"] = (version, W.KEYED, ("--identifier", "id"), story)
         tables[f"story_parts_v{version}"] = (version, W.KEYED, ("--partition", "day", "--sort", "name"), story)
+        kept = [*story[:2], ("tag", "t1"), *story[2:4], ("append", "--sql", W.keyed(80, 90), "--branch", "dev"),
+                ("append", "--sql", W.keyed(60, 70), "--wap-id", "w1"), *story[4:], ("publish", "--wap-id", "w1"),
+                ("fast-forward", "also", "dev"), ("expire", "--older-than", "1ms", "--retain-last", "2")]
+        tables[f"upkeep_{version}"] = (version, W.KEYED, ("--partition", "day", "--property", "write.wap.enabled=true"), kept)
     for name, (_, *more) in [("types_v1", tables["types_v2"]), ("story_parts_v1", tables["story_parts_v2"])]:
         tables[name] = (1, *more)
     tables["fixed_v2"] = (2, W.FIXED, ("--partition", "bucket(2, fx)"), [("append", "--sql", W.fixed_rows(0, 50)),
