@@ -5,6 +5,8 @@
 #include "base/stop.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/table/manage_args.h"
+#include "cli/table/table_args.h"
 #include "iceberg/partition_internal.h"
 
 enum { STRATEGY_BINPACK, STRATEGY_SORT };
@@ -21,6 +23,7 @@ typedef struct CompactCommandOptions {
     int starting_sequence;
     bool rewrite_all, remove_dangling, partial, dry_run;
     int64_t max_commits, max_failed;
+    KnOptList summary; /* KEY=VALUE */
 } CompactCommandOptions;
 
 #define AT(field) offsetof(CompactCommandOptions, field)
@@ -134,6 +137,11 @@ static const KnOption compact_rows[] = {
      .value = "NAME",
      .dflt = "main",
      .doc = "Branch whose files are rewritten"},
+    {.name = "summary",
+     .type = KN_OPT_REPEAT,
+     .offset = AT(summary),
+     .value = "KEY=VALUE",
+     .doc = "Put this into the summaries of the snapshots"},
     {.name = "dry-run",
      .type = KN_OPT_FLAG,
      .offset = AT(dry_run),
@@ -168,6 +176,14 @@ static KnCode parse_sort_order(const KnCall *call, const KnTable *tbl, KnCompact
     return KN_OK;
 }
 
+static KnCode take_size(const char *flag, uint64_t size, int64_t *ret, KnErr *err)
+{
+    if (size > INT64_MAX)
+        return kn_err_set(err, KN_E_INVAL, "--%s: the size is beyond 64 bits", flag);
+    *ret = (int64_t)size;
+    return KN_OK;
+}
+
 static KnCode parse_numbers(const CompactCommandOptions *opts, KnCompactOptions *out, KnErr *err)
 {
     uint64_t least = 0;
@@ -183,12 +199,11 @@ static KnCode parse_numbers(const CompactCommandOptions *opts, KnCompactOptions 
         return kn_err_set(err, KN_E_INVAL,
                           "--delete-ratio-threshold: '%.60s' is not a number above 0 and at most 1",
                           opts->delete_ratio);
-    if (opts->target > INT64_MAX || opts->max_file > INT64_MAX || opts->max_group > INT64_MAX ||
-        opts->max_group == 0)
-        return kn_err_set(err, KN_E_INVAL, "a size is out of range");
-    out->target_file_bytes = (int64_t)opts->target;
-    out->max_file_bytes = (int64_t)opts->max_file;
-    out->max_group_bytes = (int64_t)opts->max_group;
+    KN_TRY(take_size("target-file-size-bytes", opts->target, &out->target_file_bytes, err));
+    KN_TRY(take_size("max-file-size-bytes", opts->max_file, &out->max_file_bytes, err));
+    KN_TRY(take_size("max-file-group-size-bytes", opts->max_group, &out->max_group_bytes, err));
+    if (opts->max_group == 0)
+        return kn_err_set(err, KN_E_INVAL, "--max-file-group-size-bytes must be above 0");
     return KN_OK;
 }
 
@@ -198,6 +213,7 @@ static KnCode make_options(const KnCall *call, const KnTable *tbl, KnCompactOpti
     const CompactCommandOptions *opts = call->options;
     *out = kn_compact_defaults();
     out->write = (KnWriteOptions){.branch = opts->branch, .cancelled = kn_stop_requested};
+    KN_TRY(kn_args_summary(call, &opts->summary, &out->write, err));
     out->min_input_files = opts->min_input_files;
     out->delete_file_threshold = opts->delete_files;
     out->rewrite_all = opts->rewrite_all;
@@ -312,15 +328,12 @@ static KnCode run_compact(KnCall *call, KnErr *err)
 {
     const CompactCommandOptions *opts = call->options;
     KN_CALL_TABLE_AUTO ct = {0};
-    KN_TRY(kn_call_table_open(call, &ct, err));
+    KN_TRY(opts->dry_run ? kn_call_table_open(call, &ct, err)
+                         : kn_args_open_writable(call, &ct, err));
     KnCompactOptions compact_opts;
     KN_TRY(make_options(call, ct.table, &compact_opts, err));
     if (opts->dry_run)
         return dry_run(call, ct.table, &compact_opts, err);
-    if (ct.catalog->ops->read_only)
-        return kn_err_set(
-            err, KN_E_INVAL,
-            "a bare table is read-only; writing needs --warehouse DIR --table NS.NAME");
     KN_CALL_ENGINE_AUTO ce = {0};
     KN_TRY(kn_call_engine_open(call, &ce, err));
     KN_TRY(kn_transform_register(ce.engine, err));

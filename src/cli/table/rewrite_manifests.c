@@ -5,6 +5,8 @@
 #include "base/stop.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/table/manage_args.h"
+#include "cli/table/table_args.h"
 
 typedef struct ManifestsCommandOptions {
     KnCommonOptions common;
@@ -12,6 +14,7 @@ typedef struct ManifestsCommandOptions {
     int64_t spec_id;
     const char *branch;
     bool dry_run;
+    KnOptList summary; /* KEY=VALUE */
 } ManifestsCommandOptions;
 
 static const KnOption manifests_rows[] = {
@@ -29,6 +32,11 @@ static const KnOption manifests_rows[] = {
      .value = "NAME",
      .dflt = "main",
      .doc = "Branch whose manifests are rewritten"},
+    {.name = "summary",
+     .type = KN_OPT_REPEAT,
+     .offset = offsetof(ManifestsCommandOptions, summary),
+     .value = "KEY=VALUE",
+     .doc = "Put this into the snapshot's summary"},
     {.name = "dry-run",
      .type = KN_OPT_FLAG,
      .offset = offsetof(ManifestsCommandOptions, dry_run),
@@ -79,17 +87,15 @@ static KnCode run_rewrite_manifests(KnCall *call, KnErr *err)
 {
     const ManifestsCommandOptions *opts = call->options;
     KN_CALL_TABLE_AUTO ct = {0};
-    KN_TRY(kn_call_table_open(call, &ct, err));
+    KN_TRY(opts->dry_run ? kn_call_table_open(call, &ct, err)
+                         : kn_args_open_writable(call, &ct, err));
     KnRewriteManifestsOptions rewrite_opts = {
         .write = {.branch = opts->branch, .cancelled = kn_stop_requested},
         .spec_id = (int32_t)opts->spec_id,
         .progress = (KnProgressMode)call->common->progress};
+    KN_TRY(kn_args_summary(call, &opts->summary, &rewrite_opts.write, err));
     if (opts->dry_run)
         return print_plan(call, ct.table, &rewrite_opts, err);
-    if (ct.catalog->ops->read_only)
-        return kn_err_set(
-            err, KN_E_INVAL,
-            "a bare table is read-only; writing needs --warehouse DIR --table NS.NAME");
     return rewrite(call, ct.table, &rewrite_opts, err);
 }
 
