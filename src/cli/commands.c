@@ -12,6 +12,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_table_overwrite,
     &kn_cmd_table_compact,
     &kn_cmd_table_rewrite_manifests,
+    &kn_cmd_table_rewrite_deletes,
     &kn_cmd_table_scan,
     &kn_cmd_table_changes,
     &kn_cmd_table_show,

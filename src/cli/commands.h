@@ -12,6 +12,7 @@ extern const KnCommand kn_cmd_table_delete;
 extern const KnCommand kn_cmd_table_overwrite;
 extern const KnCommand kn_cmd_table_compact;
 extern const KnCommand kn_cmd_table_rewrite_manifests;
+extern const KnCommand kn_cmd_table_rewrite_deletes;
 extern const KnCommand kn_cmd_table_scan;
 extern const KnCommand kn_cmd_table_changes;
 extern const KnCommand kn_cmd_table_show;

@@ -180,15 +180,22 @@ static KnCode rewrite_group(Batch *batch, const KnCompactGroup *group, KnErr *er
 
 /* ---- one batch ---- */
 
+static bool ignores_equality(const void *arg, int32_t spec_id)
+{
+    const Compact *job = arg;
+    return kn_compact_keeps_sequence(job->plan, job->opts, spec_id);
+}
+
 static KnCode validate(void *arg, const KnSnapshot *base, const KnSnapshot *head, KnErr *err)
 {
     (void)base;
     const Batch *batch = arg;
     KnCompactCheck check = {.tbl = batch->job->tbl,
-                            .plan = batch->job->plan,
-                            .opts = batch->job->opts,
-                            .removed = batch->removed.items,
-                            .n_removed = batch->removed.len};
+                            .base_id = batch->job->plan->snapshot->snapshot_id,
+                            .files = batch->removed.items,
+                            .n_files = batch->removed.len,
+                            .ignores = ignores_equality,
+                            .arg = batch->job};
     return kn_compact_check(&check, head, err);
 }
 

@@ -20,11 +20,11 @@ bool kn_compact_keeps_sequence(const KnCompactPlan *plan, const KnCompactOptions
            plan->snapshot->sequence_number > 0;
 }
 
-static KnMap *map_removed(const KnCompactCheck *check)
+static KnMap *map_files(const KnCompactCheck *check)
 {
     KnMap *map = kn_map_new();
-    for (size_t i = 0; i < check->n_removed; i++)
-        *kn_map_get_or_add(map, kn_str(check->removed[i]->file.path), NULL) = map;
+    for (size_t i = 0; i < check->n_files; i++)
+        *kn_map_get_or_add(map, kn_str(check->files[i]->file.path), NULL) = map;
     return map;
 }
 
@@ -47,8 +47,7 @@ static KnCode check_touched(const KnCompactCheck *check, const KnScanTask *befor
         const KnManifestEntry *del = after->deletes[i];
         bool equality = del->file.content == KN_CONTENT_EQUALITY_DELETES;
         if (had_delete(before, del) ||
-            (equality &&
-             kn_compact_keeps_sequence(check->plan, check->opts, after->data->file.spec_id)))
+            (equality && check->ignores(check->arg, after->data->file.spec_id)))
             continue;
         return kn_err_set(err, KN_E_CONFLICT,
                           "table %s: another writer added %s deletes for a file that is rewritten "
@@ -79,7 +78,7 @@ static KnCode check_sides(const KnCompactCheck *check, const KnWindow *win, cons
 
 KnCode kn_compact_check(const KnCompactCheck *check, const KnSnapshot *head, KnErr *err)
 {
-    int64_t base_id = check->plan->snapshot->snapshot_id;
+    int64_t base_id = check->base_id;
     const KnSnapshot *base = kn_metadata_find_snapshot(check->tbl->md, base_id);
     if (!base)
         return kn_err_set(err, KN_E_CONFLICT,
@@ -87,7 +86,7 @@ KnCode kn_compact_check(const KnCompactCheck *check, const KnSnapshot *head, KnE
                           "expired meanwhile: run the operation again",
                           check->tbl->name, base_id);
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_MAP_AUTO removed = map_removed(check);
+    KN_MAP_AUTO removed = map_files(check);
     KnWindow win = {.tbl = check->tbl, .from = base, .to = head, .arena = arena};
     KnSide sides[2] = {{0}};
     KN_TRY(kn_window_sides(check->tbl, base, head, arena, sides, err));

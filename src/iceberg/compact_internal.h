@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* compact_internal.h - compact.c's own: does a rewrite still hold on a newer head? */
+/* compact_internal.h - does a rewrite still hold on a newer head? (compact.c, rewrite_deletes.c) */
 #include "iceberg/compact.h"
 #include "iceberg/write_internal.h"
 
@@ -10,17 +10,18 @@
 bool kn_compact_keeps_sequence(const KnCompactPlan *plan, const KnCompactOptions *opts,
                                int32_t spec_id);
 
-/* What a rewrite takes away. */
+/* Files whose deletes a rewrite has read. */
 typedef struct KnCompactCheck {
     const KnTable *tbl;
-    const KnCompactPlan *plan;
-    const KnCompactOptions *opts;
-    const KnManifestEntry *const *removed; /* data files */
-    size_t n_removed;
+    int64_t base_id;                     /* the snapshot that was planned */
+    const KnManifestEntry *const *files; /* data files */
+    size_t n_files;
+    /* True when equality deletes that came for a file of this spec may be ignored. */
+    bool (*ignores)(const void *arg, int32_t spec_id);
+    const void *arg;
 } KnCompactCheck;
 
 /** Java's validateNoNewDeletesForDataFiles, from manifests that the planned snapshot has not:
- * KN_E_CONFLICT when a removed file is not at head, or has deletes there that its rewrite would
- * lose. */
+ * KN_E_CONFLICT when one of the files is not at head, or has new deletes there. */
 KN_NODISCARD KnCode kn_compact_check(const KnCompactCheck *check, const KnSnapshot *head,
                                      KnErr *err);

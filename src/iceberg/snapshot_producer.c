@@ -270,8 +270,12 @@ KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses, const KnWriteOp
                       KnErr *err)
 {
     const KnMetadata *md = tbl->md;
-    *w = (KnWriter){
-        .tbl = tbl, .ses = ses, .opts = opts, .arena = kn_arena_new(0), .data_sequence = -1};
+    *w = (KnWriter){.tbl = tbl,
+                    .ses = ses,
+                    .opts = opts,
+                    .arena = kn_arena_new(0),
+                    .data_sequence = -1,
+                    .delete_sequence = -1};
     w->schema = kn_metadata_schema(md);
     w->spec = kn_metadata_spec(md);
     const KnSortOrder *order = kn_metadata_sort_order(md);

@@ -48,7 +48,7 @@ KnManifestEntry *kn_write_delete_entry(KnWriter *w, const KnDataFile *data, cons
     *entry = (KnManifestEntry){
         .status = KN_ENTRY_ADDED,
         .snapshot_id = -1,
-        .sequence_number = -1,
+        .sequence_number = w->delete_sequence,
         .file_sequence_number = -1,
         .file = {.content = KN_CONTENT_POSITION_DELETES,
                  .path = location,

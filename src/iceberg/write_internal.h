@@ -30,6 +30,7 @@ typedef struct KnWriter {
     int64_t target_bytes;          /* of a data file; 0 = write.target-file-size-bytes */
     int64_t group_rows;            /* of a row group; 0 = the engine's */
     int64_t data_sequence;         /* of data files to come; -1 = the new snapshot's */
+    int64_t delete_sequence;       /* of delete files to come; -1 = the new snapshot's */
     char uuid[37];                 /* of this operation: part of every name */
     int64_t n_commands;            /* COPY commands so far, for names */
     KnPathVec data_files;          /* locations made so far */

@@ -83,6 +83,27 @@ def test_a_delivery_passes_over_a_rewrite(written, delivery):
     R.assert_same(delivery.rows(), written.rows(), "delivered")
 
 
+def test_deletes_are_packed_and_become_vectors(table):
+    table.create("id long, part int", "--partition", "part", "--property", "write.delete.mode=merge-on-read")
+    table.append("SELECT i AS id, (i % 2)::INTEGER AS part FROM range(100) t(i)")
+    for i in range(5):
+        table.delete(f"id IN ({2 * i}, {2 * i + 1})")
+    before = R.multiset(table.rows())
+    plan = table("rewrite-deletes", "--dry-run", "--output", "json").ok().rows
+    assert [(g["partition"], g["files"], g["positions"], g["data_files"], g["vectors"]) for g in plan] == [
+        ("part=0", 5, 5, 1, False), ("part=1", 5, 5, 1, False)]
+    done = table("rewrite-deletes", "--output", "json").ok().row
+    assert (done["removed_files"], done["added_files"], done["dropped_positions"]) == (10, 2, 0)
+    assert R.multiset(table.rows()) == before
+    table.commit(lambda document: document.update({"format-version": 3, "next-row-id": 0}))
+    assert all(g["vectors"] for g in table("rewrite-deletes", "--dry-run", "--output", "json").ok().rows)
+    table("rewrite-deletes").ok()
+    listed = [f["content"] for f in table("files", "--output", "json").ok().rows]
+    assert sorted(listed) == ["data", "data", "deletion-vector", "deletion-vector"]
+    assert R.multiset(table.rows()) == before
+    table("rewrite-deletes", "--min-file-size-bytes", "1GiB").fails(2, "target-file-size-bytes")
+
+
 REWRITES = {"compact": ("compact", "--rewrite-all"), "partial": ("compact", "--partial-progress"),
             "manifests": ("rewrite-manifests",)}
 

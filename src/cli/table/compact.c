@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/table/manage_args.h"
+#include "cli/table/rewrite_args.h"
 #include "cli/table/table_args.h"
 #include "iceberg/partition_internal.h"
 
@@ -176,35 +177,17 @@ static KnCode parse_sort_order(const KnCall *call, const KnTable *tbl, KnCompact
     return KN_OK;
 }
 
-static KnCode take_size(const char *flag, uint64_t size, int64_t *ret, KnErr *err)
-{
-    if (size > INT64_MAX)
-        return kn_err_set(err, KN_E_INVAL, "--%s: the size is beyond 64 bits", flag);
-    *ret = (int64_t)size;
-    return KN_OK;
-}
-
 static KnCode parse_numbers(const CompactCommandOptions *opts, KnCompactOptions *out, KnErr *err)
 {
-    uint64_t least = 0;
-    if (opts->min_file) {
-        if (!kn_str_to_bytes(kn_str(opts->min_file), &least) || least > INT64_MAX)
-            return kn_err_set(err, KN_E_INVAL,
-                              "--min-file-size-bytes: '%.60s' is not a size, like 64MiB",
-                              opts->min_file);
-        out->min_file_bytes = (int64_t)least;
-    }
     if (!kn_str_to_double(kn_str(opts->delete_ratio), &out->delete_ratio_threshold) ||
         !(out->delete_ratio_threshold > 0 && out->delete_ratio_threshold <= 1))
         return kn_err_set(err, KN_E_INVAL,
                           "--delete-ratio-threshold: '%.60s' is not a number above 0 and at most 1",
                           opts->delete_ratio);
-    KN_TRY(take_size("target-file-size-bytes", opts->target, &out->target_file_bytes, err));
-    KN_TRY(take_size("max-file-size-bytes", opts->max_file, &out->max_file_bytes, err));
-    KN_TRY(take_size("max-file-group-size-bytes", opts->max_group, &out->max_group_bytes, err));
-    if (opts->max_group == 0)
-        return kn_err_set(err, KN_E_INVAL, "--max-file-group-size-bytes must be above 0");
-    return KN_OK;
+    KN_TRY(kn_args_min_file(opts->min_file, &out->min_file_bytes, err));
+    KN_TRY(kn_args_size("target-file-size-bytes", opts->target, &out->target_file_bytes, err));
+    KN_TRY(kn_args_size("max-file-size-bytes", opts->max_file, &out->max_file_bytes, err));
+    return kn_args_max_group(opts->max_group, &out->max_group_bytes, err);
 }
 
 static KnCode make_options(const KnCall *call, const KnTable *tbl, KnCompactOptions *out,
@@ -235,22 +218,6 @@ static KnCode make_options(const KnCall *call, const KnTable *tbl, KnCompactOpti
 
 /* ---- the plan ---- */
 
-static KnCode put_partition(KnOut *out, const KnTable *tbl, const KnCompactPlan *plan,
-                            const KnCompactGroup *group, KnErr *err)
-{
-    if (!group->partition) {
-        kn_out_null(out);
-        return KN_OK;
-    }
-    const KnType *type = NULL;
-    KN_BUF_AUTO path;
-    kn_buf_init(&path, (size_t)1 << 20);
-    KN_TRY(kn_partition_type(plan->arena, plan->spec, kn_metadata_schema(tbl->md), &type, err));
-    KN_TRY(kn_partition_path(&path, plan->spec, type, group->partition, err));
-    kn_out_str(out, (KnStr){path.data, path.len});
-    return KN_OK;
-}
-
 static KnCode print_plan(const KnCall *call, const KnTable *tbl, const KnCompactPlan *plan,
                          KnErr *err)
 {
@@ -264,7 +231,8 @@ static KnCode print_plan(const KnCall *call, const KnTable *tbl, const KnCompact
         const KnCompactGroup *group = &plan->groups[i];
         kn_out_int(out, (int64_t)i + 1);
         kn_out_int(out, group->spec_id);
-        rc = put_partition(out, tbl, plan, group, err);
+        KnArgsPartition part = {group->spec_id, plan->spec->n_fields, group->partition};
+        rc = kn_args_put_partition(out, tbl, &part, err);
         kn_out_int(out, (int64_t)group->n_tasks);
         kn_out_int(out, group->rows);
         kn_out_bytes(out, group->bytes);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rewrite_args.c - see rewrite_args.h. */
+#include "cli/table/rewrite_args.h"
+
+KnCode kn_args_size(const char *flag, uint64_t size, int64_t *ret, KnErr *err)
+{
+    if (size > INT64_MAX)
+        return kn_err_set(err, KN_E_INVAL, "--%s: the size is beyond 64 bits", flag);
+    *ret = (int64_t)size;
+    return KN_OK;
+}
+
+KnCode kn_args_min_file(const char *text, int64_t *ret, KnErr *err)
+{
+    uint64_t least = 0;
+    if (!text)
+        return KN_OK;
+    if (!kn_str_to_bytes(kn_str(text), &least) || least > INT64_MAX)
+        return kn_err_set(err, KN_E_INVAL,
+                          "--min-file-size-bytes: '%.60s' is not a size, like 64MiB", text);
+    *ret = (int64_t)least;
+    return KN_OK;
+}
+
+KnCode kn_args_max_group(uint64_t size, int64_t *ret, KnErr *err)
+{
+    if (size == 0)
+        return kn_err_set(err, KN_E_INVAL, "--max-file-group-size-bytes must be above 0");
+    return kn_args_size("max-file-group-size-bytes", size, ret, err);
+}
+
+KnCode kn_args_put_partition(KnOut *out, const KnTable *tbl, const KnArgsPartition *part,
+                             KnErr *err)
+{
+    const KnPartitionSpec *spec = kn_metadata_find_spec(tbl->md, part->spec_id);
+    if (!part->values || !spec || part->n_values != spec->n_fields || spec->n_fields == 0) {
+        kn_out_null(out);
+        return KN_OK;
+    }
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KN_BUF_AUTO path;
+    const KnType *type = NULL;
+    kn_buf_init(&path, (size_t)1 << 20);
+    KN_TRY(kn_partition_type(arena, spec, kn_metadata_schema(tbl->md), &type, err));
+    KN_TRY(kn_partition_path(&path, spec, type, part->values, err));
+    kn_out_str(out, (KnStr){path.data, path.len});
+    return KN_OK;
+}
