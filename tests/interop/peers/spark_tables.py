@@ -128,6 +128,19 @@ TYPES = """id long required, bo boolean, i int, f float, d double, d9 decimal(9,
     da date, ts timestamp, tz timestamptz, s string, u uuid, b binary"""
 
 
+MOR_ROWS = ("--identifier", "id", "--property", "write.delete.mode=merge-on-read", "--property", "write.update.mode=merge-on-read")
+REWRITES = [
+    *(("append", "--sql", W.keyed(10 * i, 10 * i + 10)) for i in range(5)), ("delete", "--where", "id IN (1, 8, 15, 29, 36, 43)"),
+    ("delete", "--where", "id IN (2, 12, 22)"), ("rewrite-deletes", "--rewrite-all"), ("delete", "--where", "id IN (3, 13)"),
+    ("rewrite-manifests",), ("compact", "--where", "id < 30", "--min-input-files", "2"),
+    ("overwrite", "--where", "id = 14 OR id = 40", "--sql", W.keyed(14, 15, "new")), ("append", "--sql", W.keyed(50, 60)),
+    ("compact", "--rewrite-all", "--strategy", "sort", "--sort-order", "name desc", "--remove-dangling-deletes"),
+    ("delete", "--where", "id = 44"), ("rewrite-manifests",)]
+
+UPGRADED = [*REWRITES[:7], ("alter", "SET FORMAT VERSION 3"), ("append", "--sql", W.keyed(50, 60)), ("rewrite-deletes",),
+            ("delete", "--where", "id = 52"), ("compact", "--where", "id < 10", "--min-input-files", "1", "--rewrite-all")]
+
+
 def knut_tables():
     """name -> (version, schema, more words of create, steps)."""
     types = [("append", "--sql", f"SELECT * EXCLUDE (ti) FROM ({query})") for query in (W.EXTREMES, W.spread(0, 40))]
@@ -147,6 +160,9 @@ def knut_tables():
                 ("append", "--sql", W.keyed(60, 70), "--wap-id", "w1"), *story[4:], ("publish", "--wap-id", "w1"),
                 ("fast-forward", "also", "dev"), ("expire", "--older-than", "1ms", "--retain-last", "2")]
         tables[f"upkeep_{version}"] = (version, W.KEYED, ("--partition", "day", "--property", "write.wap.enabled=true"), kept)
+        tables[f"rewritten_v{version}"] = (version, W.KEYED, MOR_ROWS, REWRITES)
+        tables[f"rewritten_parts_v{version}"] = (version, W.KEYED, (*MOR_ROWS, "--partition", "day"), REWRITES)
+    tables["rewritten_up"] = (2, W.KEYED, MOR_ROWS, UPGRADED)
     for name, (_, *more) in [("types_v1", tables["types_v2"]), ("story_parts_v1", tables["story_parts_v2"])]:
         tables[name] = (1, *more)
     tables["fixed_v2"] = (2, W.FIXED, ("--partition", "bucket(2, fx)"), [("append", "--sql", W.fixed_rows(0, 50)),
