@@ -749,7 +749,7 @@ static KnCompactOptions random_options(Lake *lake, KnRng *rng)
 static void random_histories_keep_their_rows(void **state)
 {
     (void)state;
-    for (int run = 0; run < 3; run++) {
+    for (int run = 0; run < 2; run++) {
         uint64_t seed = (uint64_t)kn_random_id();
         print_message("seed %" PRIu64 "\n", seed);
         KnRng rng = {seed};
@@ -757,7 +757,7 @@ static void random_histories_keep_their_rows(void **state)
         lake_open(&lake, &(LakeTable){.schema = "id long required, name string",
                                       .order = "name, id",
                                       .version = 2 + run % 2});
-        for (int step = 0; step < 14; step++) {
+        for (int step = 0; step < 12; step++) {
             random_change(&lake, &rng);
             if (kn_rng_below(&rng, 3) > 0)
                 continue;

@@ -48,13 +48,21 @@ void unchanged_window(Lake *lake, int64_t from_id, const KnSnapshot *to)
     kn_window_free(win);
 }
 
+/* The first, the last and one between: each is read several times. */
+static bool is_looked_at(size_t i, size_t n)
+{
+    return i == 0 || i == n / 2 || i + 1 == n;
+}
+
 UnchangedTable unchanged_look(Lake *lake)
 {
     UnchangedTable b = {.md = kn_metadata_ref(lake->tbl->md)};
     b.rows = calloc(b.md->n_snapshots + 1, sizeof(*b.rows));
     assert_non_null(b.rows);
-    for (size_t i = 0; i < b.md->n_snapshots; i++)
-        b.rows[i] = rows_at(lake, &b.md->snapshots[i]);
+    for (size_t i = 0; i < b.md->n_snapshots; i++) {
+        if (is_looked_at(i, b.md->n_snapshots))
+            b.rows[i] = rows_at(lake, &b.md->snapshots[i]);
+    }
     b.now = rows_at(lake, kn_metadata_snapshot(lake->tbl->md));
     return b;
 }
@@ -80,6 +88,8 @@ void unchanged_check(Lake *lake, UnchangedTable *was)
     for (size_t i = 0; i < was->md->n_snapshots; i++) {
         const KnSnapshot *old = kn_metadata_find_snapshot(md, was->md->snapshots[i].snapshot_id);
         assert_non_null(old);
+        if (!is_looked_at(i, was->md->n_snapshots))
+            continue;
         char *rows = rows_at(lake, old);
         assert_string_equal(rows, was->rows[i]);
         free(rows);

@@ -5,12 +5,12 @@
 
 typedef struct UnchangedTable {
     KnMetadata *md;
-    char **rows; /* of each snapshot, in v3 with their lineage */
+    char **rows; /* of some snapshots, in v3 with their lineage; NULL = not looked at */
     char *now;
 } UnchangedTable;
 
 UnchangedTable unchanged_look(Lake *lake);
-/** Rows of every snapshot and of the head, history, identity, references; whatever came since is a
+/** Rows of old snapshots and of the head, history, identity, references; whatever came since is a
  * `replace` without a change. Frees was. */
 void unchanged_check(Lake *lake, UnchangedTable *was);
 /** The changelog from one snapshot to another is empty. */
