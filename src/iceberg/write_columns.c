@@ -418,6 +418,7 @@ typedef struct Source {
     const char *const *names;
     const KnColType *const *types;
     size_t *used_by; /* schema field index + 1 */
+    bool *given;     /* by schema field; or NULL */
 } Source;
 
 static size_t find_source(const Source *src, const char *name)
@@ -458,9 +459,13 @@ static KnCode put_columns(KnWriter *w, const Source *src, KnBuf *ret, KnErr *err
             src->used_by[at] = i + 1;
             KN_TRY(convert(&cv, ret, field, src->types[at], kn_arena_printf(w->arena, "s%zu", at),
                            err));
+        } else if (src->given && field->required && !field->write_default) {
+            kn_buf_printf(ret, "CAST(NULL AS %s)", type_sql(&cv, field->type, NULL));
         } else {
             KN_TRY(put_default(&cv, ret, field, err));
         }
+        if (src->given)
+            src->given[i] = at < src->n;
         kn_buf_printf(ret, " AS c%zu", i);
     }
     return check_source(w, src, err);
@@ -491,14 +496,22 @@ static void read_source(KnWriter *w, const KnStream *stream, Source *ret)
                     .used_by = kn_arena_zalloc(w->arena, (n + 1) * sizeof(size_t))};
 }
 
-static KnCode put_select(KnWriter *w, KnStr select, const KnStream *stream, KnBuf *ret, KnErr *err)
+/* The rows as they were given. */
+typedef struct Given {
+    KnStr select;
+    const KnStream *stream; /* of them */
+    bool *columns;          /* or NULL */
+} Given;
+
+static KnCode put_select(KnWriter *w, const Given *given, KnBuf *ret, KnErr *err)
 {
     Source src;
-    read_source(w, stream, &src);
+    read_source(w, given->stream, &src);
+    src.given = given->columns;
     kn_buf_text(ret, "SELECT ");
     KN_TRY(put_columns(w, &src, ret, err));
     kn_buf_text(ret, " FROM (");
-    kn_buf_str(ret, select);
+    kn_buf_str(ret, given->select);
     kn_buf_text(ret, "\n) AS src(");
     for (size_t i = 0; i < src.n; i++)
         kn_buf_printf(ret, "%ss%zu", i > 0 ? ", " : "", i);
@@ -506,7 +519,8 @@ static KnCode put_select(KnWriter *w, KnStr select, const KnStream *stream, KnBu
     return kn_buf_check(ret, err);
 }
 
-KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret, KnErr *err)
+KnCode kn_write_given_columns_sql(KnWriter *w, const char *select_sql, bool *ret_given, KnBuf *ret,
+                                  KnErr *err)
 {
     KN_TRY(kn_write_check_types(w, err));
     KnStr select = trimmed(select_sql);
@@ -518,7 +532,12 @@ KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret, KnE
     KN_TRY(kn_buf_check(&probe, err));
     KnStream *stream = NULL;
     KN_TRY(kn_session_query(w->ses, probe.data, &stream, err));
-    KnCode rc = put_select(w, select, stream, ret, err);
+    KnCode rc = put_select(w, &(Given){select, stream, ret_given}, ret, err);
     kn_stream_close(stream);
     return rc;
+}
+
+KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret, KnErr *err)
+{
+    return kn_write_given_columns_sql(w, select_sql, NULL, ret, err);
 }

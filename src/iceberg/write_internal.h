@@ -61,6 +61,10 @@ KN_NODISCARD KnCode kn_writer_check_cancelled(const KnWriter *w, KnErr *err);
  * select_sql by name. Casts never cut, wrap or round; what does not fit fails when it is run. */
 KN_NODISCARD KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, KnBuf *ret,
                                          KnErr *err);
+/** The same, and which columns the rows have (ret_given has room for all). A required column that
+ * they lack, without a default, is NULL then. */
+KN_NODISCARD KnCode kn_write_given_columns_sql(KnWriter *w, const char *select_sql, bool *ret_given,
+                                               KnBuf *ret, KnErr *err);
 /** KN_E_UNSUPPORTED for a column of a type that is not written: variant, geometry, geography, and
  * unknown where a file would need something (a list's element, a map's value, all of a struct). */
 KN_NODISCARD KnCode kn_write_check_types(const KnWriter *w, KnErr *err);
