@@ -10,6 +10,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_table_append,
     &kn_cmd_table_delete,
     &kn_cmd_table_overwrite,
+    &kn_cmd_table_upsert,
     &kn_cmd_table_compact,
     &kn_cmd_table_rewrite_manifests,
     &kn_cmd_table_rewrite_deletes,

@@ -10,6 +10,7 @@ extern const KnCommand kn_cmd_table_alter;
 extern const KnCommand kn_cmd_table_append;
 extern const KnCommand kn_cmd_table_delete;
 extern const KnCommand kn_cmd_table_overwrite;
+extern const KnCommand kn_cmd_table_upsert;
 extern const KnCommand kn_cmd_table_compact;
 extern const KnCommand kn_cmd_table_rewrite_manifests;
 extern const KnCommand kn_cmd_table_rewrite_deletes;

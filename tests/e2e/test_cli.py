@@ -198,7 +198,8 @@ def test_text_has_what_json_has(filled, command):
 
 def test_writers_tell_what_they_did(table):
     table.create("id long, name string")
-    keys = ["table", "operation", "snapshot", "added_files", "added_rows", "removed_files", "removed_rows", "added_bytes"]
+    keys = ["table", "operation", "snapshot", "added_files", "added_rows", "removed_files", "removed_rows", "delete_files",
+            "added_bytes"]
     first = table.append(ROWS)
     assert list(first) == keys
     assert (first["operation"], first["added_rows"], first["removed_rows"]) == ("append", 5, 0)

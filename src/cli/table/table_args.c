@@ -346,15 +346,16 @@ KnCode kn_args_summary(const KnCall *call, const KnOptList *words, KnWriteOption
     return KN_OK;
 }
 
-KnCode kn_args_print_result(const KnCall *call, const KnTable *tbl, const char *operation,
-                            const KnWriteResult *result, KnErr *err)
+static const KnOutColumn result_columns[] = {
+    {"table", false},      {"operation", false},    {"snapshot", true},      {"added_files", true},
+    {"added_rows", true},  {"removed_files", true}, {"removed_rows", true},  {"delete_files", true},
+    {"added_bytes", true}, {"updated_rows", true},  {"inserted_rows", true}, /* upsert */
+};
+
+static KnOut *open_result(const KnCall *call, const KnTable *tbl, const char *operation,
+                          const KnWriteResult *result, size_t n_columns)
 {
-    static const KnOutColumn columns[] = {
-        {"table", false},       {"operation", false},  {"snapshot", true},
-        {"added_files", true},  {"added_rows", true},  {"removed_files", true},
-        {"removed_rows", true}, {"added_bytes", true},
-    };
-    KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 8);
+    KnOut *out = kn_out_open((KnOutputFormat)call->common->output, result_columns, n_columns);
     kn_out_text(out, tbl->name);
     kn_out_text(out, operation);
     kn_out_opt_int(out, result->snapshot_id);
@@ -362,6 +363,22 @@ KnCode kn_args_print_result(const KnCall *call, const KnTable *tbl, const char *
     kn_out_int(out, result->added_rows);
     kn_out_int(out, result->removed_files);
     kn_out_int(out, result->removed_rows);
+    kn_out_int(out, result->delete_files);
     kn_out_bytes(out, result->added_bytes);
+    return out;
+}
+
+KnCode kn_args_print_result(const KnCall *call, const KnTable *tbl, const char *operation,
+                            const KnWriteResult *result, KnErr *err)
+{
+    return kn_out_close(open_result(call, tbl, operation, result, 9), err);
+}
+
+KnCode kn_args_print_upsert(const KnCall *call, const KnTable *tbl, const KnWriteResult *result,
+                            KnErr *err)
+{
+    KnOut *out = open_result(call, tbl, "upsert", result, 11);
+    kn_out_int(out, result->updated_rows);
+    kn_out_int(out, result->inserted_rows);
     return kn_out_close(out, err);
 }

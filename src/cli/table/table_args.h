@@ -34,3 +34,5 @@ KN_NODISCARD KnCode kn_args_summary(const KnCall *call, const KnOptList *words,
 KN_NODISCARD KnCode kn_args_print_result(const KnCall *call, const KnTable *tbl,
                                          const char *operation, const KnWriteResult *result,
                                          KnErr *err);
+KN_NODISCARD KnCode kn_args_print_upsert(const KnCall *call, const KnTable *tbl,
+                                         const KnWriteResult *result, KnErr *err);
