@@ -119,9 +119,9 @@ static void updates_or_inserts_may_be_left_out(void **state)
 static void several_rows_of_a_key_become_one(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2; i++) {
         Lake lake;
-        open_mode(&lake, 2 + i / 2, modes[i % 2], "id long, name string, n long");
+        open_mode(&lake, 2 + i, modes[i], "id long, name string, n long");
         for (int k = 0; k < 3; k++)
             lake_append(&lake, "SELECT 1 AS id, 'a' AS name, %d AS n UNION ALL SELECT %d, 'b', 0",
                         k, 10 + k);
@@ -224,29 +224,41 @@ static void bad_keys_are_named(void **state)
     lake_close(&lake);
 }
 
+/* Upserts rows that have the key columns and another li; all n rows there must be met. */
+static void meet_all(Lake *lake, const char *const *keys, size_t n_keys, int n)
+{
+    static int round;
+    char names[64] = "";
+    char sql[4096];
+    round++;
+    for (size_t i = 0; i < n_keys; i++)
+        assert_true(snprintf(names + strlen(names), 16, "%s, ", keys[i]) > 0);
+    assert_true(snprintf(sql, sizeof(sql),
+                         "SELECT %s [-%d.0::DOUBLE] AS li FROM (" LAKE_ALL_VALUES ") AS v", names,
+                         round, 0, n) > 0);
+    KnUpsert upsert = {.select_sql = sql, .n_keys = n_keys, .keys = keys};
+    KnWriteResult res;
+    lake_ok(lake, try_upsert(lake, &upsert, &res));
+    assert_int_equal(res.updated_rows, n);
+    assert_int_equal(res.inserted_rows, 0);
+    assert_true(
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM {scan} WHERE li = [-%d.0]", round) > 0);
+    assert_string_equal(lake_text(lake, sql), kn_arena_printf(lake->tbl->arena, "%d", n));
+}
+
 static void keys_of_every_type_match(void **state)
 {
     (void)state;
-    static const char *const names[] = {"bo", "i",  "l",  "f", "d", "de", "da",
-                                        "ti", "ts", "tz", "s", "u", "bi"};
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        Lake lake;
-        open_mode(&lake, 2, modes[k % 2], LAKE_ALL_TYPES);
-        int n = k == 0 ? 2 : strchr("ub", names[k][0]) && k > 10 ? 1 : 300;
-        lake_append(&lake, LAKE_ALL_VALUES, 0, n);
-        KnWriteResult res;
-        char sql[4096];
-        assert_true(snprintf(sql, sizeof(sql),
-                             "SELECT %s, [-1.5::DOUBLE] AS li FROM (" LAKE_ALL_VALUES ") AS v",
-                             names[k], 0, n) > 0);
-        KnUpsert upsert = {.select_sql = sql, .n_keys = 1, .keys = &names[k]};
-        lake_ok(&lake, try_upsert(&lake, &upsert, &res));
-        assert_int_equal(res.updated_rows, n);
-        assert_int_equal(res.inserted_rows, 0);
-        assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan} WHERE li = [-1.5]"),
-                            kn_arena_printf(lake.tbl->arena, "%d", n));
-        lake_close(&lake);
-    }
+    static const char *const names[] = {"i", "l", "f", "d", "de", "da", "ti", "ts", "tz", "s"};
+    static const char *const three[] = {"bo", "u", "bi"};
+    Lake lake;
+    open_mode(&lake, 2, "copy-on-write", LAKE_ALL_TYPES);
+    lake_append(&lake, LAKE_ALL_VALUES, 0, 300);
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+        meet_all(&lake, &names[k], 1, 300);
+    lake_delete(&lake, "i > 1");
+    meet_all(&lake, three, 3, 2);
+    lake_close(&lake);
 }
 
 static void zeros_and_nan_are_keys(void **state)
@@ -446,13 +458,13 @@ static void random_histories_equal_the_model(void **state)
     uint64_t seed = (uint64_t)kn_random_id();
     print_message("seed %llu\n", (unsigned long long)seed);
     KnRng rng = {seed};
-    for (int round = 0; round < 6; round++) {
+    for (int round = 0; round < 2; round++) {
         Lake lake;
         lake_open(&lake, &(LakeTable){.schema = "id long, g long, name string",
-                                      .spec = specs[round % 3],
-                                      .version = 2 + round / 3});
+                                      .spec = specs[kn_rng_below(&rng, 3)],
+                                      .version = 2 + (int)kn_rng_below(&rng, 2)});
         lake_exec(&lake, "CREATE OR REPLACE TEMP TABLE model(id BIGINT, g BIGINT, name VARCHAR)");
-        for (int step = 0; step < 8; step++) {
+        for (int step = 0; step < 6; step++) {
             random_step(&lake, &rng, step);
             check_model(&lake);
         }
