@@ -22,6 +22,12 @@ bool kn_read_is_vector(const KnManifestEntry *entry)
 static KnCode take_range(void *arg, uint64_t first, uint64_t count, KnErr *err)
 {
     const Target *target = arg;
+    uint64_t rows = (uint64_t)target->file->n_rows;
+    if (first >= rows || count > rows - first)
+        return kn_err_set(err, KN_E_CORRUPT,
+                          "the deletion vector has position %" PRIu64 ", its data file '%.200s' "
+                          "%" PRIu64 " rows",
+                          first + count - 1, target->file->task->data->file.path, rows);
     return kn_read_mark(target->read, target->file, first, count, err);
 }
 

@@ -3,6 +3,7 @@
  * value_number.c - decimals, floats, UUIDs and bytes as text, exactly, whatever the locale says.
  */
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +147,10 @@ void kn_double_format(KnBuf *buf, double value, bool single)
         kn_buf_text(buf, isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
         return;
     }
-    for (int precision = single ? 6 : 15; precision <= (single ? 9 : 17); precision++) {
+    /* The fewest digits that all values of normal size may need; Java shows at least two. */
+    double least_normal = single ? (double)FLT_MIN : DBL_MIN;
+    int first = fabs(value) < least_normal ? 2 : single ? 6 : 15;
+    for (int precision = first; precision <= (single ? 9 : 17); precision++) {
         double back;
         snprintf(text, sizeof(text), "%.*g", precision, value);
         for (char *p = text; *p; p++) /* a locale's comma */

@@ -124,6 +124,27 @@ def test_two_writers_meet(table, meeting):
     nothing_is_left_over(shop)
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("meeting", [m for m in MEETINGS if m.startswith(("delete", "append x delete"))])
+def test_two_writers_meet_merge_on_read(table, meeting, version):
+    """Position delete files of one data file add up; a second vector for one file would not."""
+    first, second, both = MEETINGS[meeting]
+    if version == "2" and meeting == "delete x delete in the same file":
+        both = [13, 21, 22, 31]
+    shop = make(table, version, "write.delete.mode=merge-on-read", "write.update.mode=merge-on-read")
+    stopped = Stopped(shop, BEFORE, *first)
+    shop(*second).ok()
+    after_second = ids(shop)
+    rc, _, err = stopped.goes_on()
+    if both is None:
+        assert rc == 1 and re.search("another writer", err), err
+        assert ids(shop) == after_second
+    else:
+        assert rc == 0, err
+        assert ids(shop) == sorted(both)
+    nothing_is_left_over(shop)
+
+
 def test_formats_meet_alike(shop):
     for first, second, rc in [(APPEND, ("append", "--sql", select(15)), 0), (DELETE_11, ("append", "--sql", select(26)), 0),
                               (DELETE_22, DELETE_SOME, 1)]:

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from lib.bad import half_delivered
 from lib.lake import Delivery, Table
 from lib.program import Program, find_program
 
@@ -44,3 +45,8 @@ def delivery(table, tmp_path):
     folder = tmp_path / "delivery"
     folder.mkdir()
     return Delivery(table, folder)
+
+
+@pytest.fixture
+def half(table, delivery):
+    return half_delivered(table, delivery)

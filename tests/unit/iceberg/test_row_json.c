@@ -92,13 +92,18 @@ static void numbers_keep_every_digit(void **state)
 static void floats_are_as_short_as_they_can_be(void **state)
 {
     Fixture *fix = *state;
-    expect(fix, "f float, d double",
-           "SELECT f::FLOAT, d::DOUBLE FROM (VALUES ('0.1', '0.1'), ('-0.0', '-0.0'), "
-           "('1e10', '1e22'), ('1.5', '0.30000000000000004'), ('NaN', '-Infinity'), "
-           "('3.4028235e38', '123456.789')) t(f, d)",
-           "{\"f\":0.1,\"d\":0.1}\n{\"f\":-0.0,\"d\":-0.0}\n{\"f\":1e+10,\"d\":1e+22}\n"
-           "{\"f\":1.5,\"d\":0.30000000000000004}\n{\"f\":\"NaN\",\"d\":\"-Infinity\"}\n"
-           "{\"f\":3.4028235e+38,\"d\":123456.789}\n");
+    expect(
+        fix, "f float, d double",
+        "SELECT f::FLOAT, d::DOUBLE FROM (VALUES ('0.1', '0.1'), ('-0.0', '-0.0'), "
+        "('1e10', '1e22'), ('1.5', '0.30000000000000004'), ('NaN', '-Infinity'), "
+        "('3.4028235e38', '123456.789'), ('1e-45', '5e-324'), "
+        "('1.17549421e-38', '2.2250738585072009e-308')) t(f, d)",
+        "{\"f\":0.1,\"d\":0.1}\n{\"f\":-0.0,\"d\":-0.0}\n{\"f\":1e+10,\"d\":1e+22}\n"
+        "{\"f\":1.5,\"d\":0.30000000000000004}\n{\"f\":\"NaN\",\"d\":\"-Infinity\"}\n"
+        "{\"f\":3.4028235e+38,\"d\":123456.789}\n"
+        /* As Java's: at least two digits, and no more than tell the value from its neighbours. */
+        "{\"f\":1.4e-45,\"d\":4.9e-324}\n"
+        "{\"f\":1.1754942e-38,\"d\":2.225073858507201e-308}\n");
 }
 
 static void random_doubles_come_back(void **state)
