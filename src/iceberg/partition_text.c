@@ -5,6 +5,7 @@
  *     spec  = term ["as" name] {"," term ["as" name]}
  *     order = term ["asc" | "desc"] ["nulls" ("first" | "last")] {"," ...}
  *     term  = column | ("year" | "month" | "day" | "hour" | "void" | "identity") "(" column ")"
+ *           | Spark's "years", "months", "days", "hours"
  *           | ("bucket" | "truncate") "(" N "," column ")", the two in either order
  *
  * Names of partition fields are those that Java's builder gives ("ts_day", "id_bucket"). Nulls are
@@ -40,6 +41,17 @@ static KnCode parse_arguments(KnTextCursor *cur, KnTerm *term, int64_t *ret_para
     return kn_cursor_number(cur, ret_param, err);
 }
 
+/* Spark's "years", "months", "days", "hours" are those without the "s". */
+static size_t singular_len(const char *text)
+{
+    static const char *const plurals[] = {"years", "months", "days", "hours"};
+
+    for (size_t i = 0; i < sizeof(plurals) / sizeof(plurals[0]); i++)
+        if (strcmp(text, plurals[i]) == 0)
+            return strlen(text) - 1;
+    return strlen(text);
+}
+
 static KnCode parse_call(KnTextCursor *cur, KnTerm *term, KnErr *err)
 {
     KnStr word = kn_cursor_peek_word(cur);
@@ -61,6 +73,7 @@ static KnCode parse_call(KnTextCursor *cur, KnTerm *term, KnErr *err)
                      : kn_arena_strndup(cur->arena, word.ptr, word.len);
     for (char *p = text; *p; p++)
         *p = (char)tolower((unsigned char)*p);
+    text[singular_len(text)] = '\0';
     term->call = true;
     if (kn_transform_parse(cur->arena, kn_str(text), &term->transform, err) != KN_OK)
         return kn_err_set(err, KN_E_INVAL, "position %zu: %s is not a transform", at + 1, text);

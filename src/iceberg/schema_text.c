@@ -5,11 +5,12 @@
  *     schema = field {"," field}
  *     field  = name [":"] type ["required" | "not null" | "optional"]
  *     type   = "struct" "<" schema ">" | ("list" | "array") "<" type ["required"] ">"
- *            | "map" "<" type "," type ["required"] ">" | a primitive, as in JSON or by SQL's name
- *     name   = a bare word | "`" anything, with "``" for a backquote "`"
+ *            | "map" "<" type "," type ["required"] ">" | a primitive, as in JSON or by SQL's name,
+ * in any case name   = a bare word | "`" anything, with "``" for a backquote "`"
  *
  * kn_type_format() writes the same language. Ids are given when all is read, as createTable does.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -80,8 +81,10 @@ static KnCode parse_primitive(Parser *p, const KnType **ret, KnErr *err)
         p->cur.at = end ? (size_t)(end - p->cur.text.ptr) : p->cur.text.len;
         KN_TRY(kn_cursor_expect(&p->cur, close, err));
     }
-    KnCode rc =
-        kn_type_parse(p->cur.arena, (KnStr){p->cur.text.ptr + start, p->cur.at - start}, ret, err);
+    char *text = kn_arena_strndup(p->cur.arena, p->cur.text.ptr + start, p->cur.at - start);
+    for (size_t i = 0; i < word.len; i++)
+        text[i] = (char)tolower((unsigned char)text[i]);
+    KnCode rc = kn_type_parse(p->cur.arena, (KnStr){text, p->cur.at - start}, ret, err);
     if (rc == KN_OK)
         return rc;
     if (err)

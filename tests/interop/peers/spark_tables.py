@@ -156,6 +156,7 @@ def knut_tables():
         tables[f"nested_v{version}"] = (version, W.NESTED, (), [("append", "--sql", W.NESTED_ROWS), ("delete", "--where", "id = 2")])
         tables[f"story_v{version}"] = (version, W.KEYED, ("--identifier", "id"), story)
         tables[f"story_parts_v{version}"] = (version, W.KEYED, ("--partition", "day", "--sort", "name"), story)
+        tables[f"evolved_v{version}"] = (version, EVOLVING, ("--partition", "day(ts)", "--identifier", "id"), evolving(version))
         kept = [*story[:2], ("tag", "t1"), *story[2:4], ("append", "--sql", W.keyed(80, 90), "--branch", "dev"),
                 ("append", "--sql", W.keyed(60, 70), "--wap-id", "w1"), *story[4:], ("publish", "--wap-id", "w1"),
                 ("fast-forward", "also", "dev"), ("expire", "--older-than", "1ms", "--retain-last", "2")]
@@ -168,6 +169,42 @@ def knut_tables():
     tables["fixed_v2"] = (2, W.FIXED, ("--partition", "bucket(2, fx)"), [("append", "--sql", W.fixed_rows(0, 50)),
                                                                          ("delete", "--where", "id < 9")])
     return tables
+
+
+EVOLVING = "id long required, i int, f float, de decimal(9,2), s string, ts timestamp, st struct<a int, b string>, l list<struct<p int>>"
+
+
+def evolving_rows(start, stop, columns):
+    """Values for the columns that the table has by then."""
+    values = {"id": "r::BIGINT", "i": "(r * 3)::INT", "f": "(r / 4)::FLOAT", "de": "(r / 8)::DECIMAL(9,2)",
+              "s": "CASE WHEN r % 5 > 0 THEN 's' || (r % 4) END", "ts": "TIMESTAMP '2026-01-01' + to_hours(r * 7)",
+              "st": "CASE WHEN r % 3 > 0 THEN {'a': r::INT, 'b': 'b' || r} END", "l": "[{'p': r::INT}, NULL]",
+              "big": "r * 10000000000", "s2": "'t' || r", "st2": "{'b': 'bb' || r, 'c': r / 2}", "n": "(r % 2)::INT"}
+    return "SELECT " + ", ".join(f"{values[c.split('=')[-1]]} AS {c.split('=')[0]}" for c in columns) + f" FROM range({start}, {stop}) t(r)"
+
+
+def evolving(version):
+    """Every change that Spark's readers know, between writes; deletes and overwrites go across specs."""
+    def append(*args):
+        return ("append", "--sql", evolving_rows(*args))
+    steps = [
+        append(0, 20, ["id", "i", "f", "de", "s", "ts", "st", "l"]),
+        ("alter", "ALTER COLUMN i TYPE bigint", "ALTER COLUMN f TYPE double", "ALTER COLUMN de TYPE decimal(20,2)", "RENAME COLUMN s TO s2",
+         "RENAME COLUMN st.a TO x", "ADD COLUMN st.c double COMMENT 'new' FIRST", "ADD COLUMN l.q string", "ALTER COLUMN ts AFTER id"),
+        append(20, 30, ["id", "i=big", "f", "de", "s2", "ts", "st=st2"]),
+        ("alter", "REPLACE PARTITION FIELD ts_day WITH month(ts)", "ADD PARTITION FIELD bucket(3, id)", "WRITE ORDERED BY s2 DESC, id"),
+        append(30, 45, ["id", "i", "f", "s2", "ts"]),
+        ("delete", "--where", "id IN (3, 21, 33) OR s2 = 's1'"),
+        ("alter", "DROP PARTITION FIELD ts_month", "ADD PARTITION FIELD s2", "DROP COLUMN de", "ADD COLUMN de string", "DROP IDENTIFIER FIELDS id"),
+        append(45, 60, ["id", "i", "s2", "de=s2", "ts"]),
+        ("overwrite", "--where", "id >= 10 AND id < 50", "--sql", evolving_rows(10, 12, ["id", "s2", "ts"])),
+        ("alter", "DROP PARTITION FIELD s2", "DROP PARTITION FIELD id_bucket_3", "WRITE UNORDERED", "ALTER COLUMN id DROP NOT NULL"),
+        append(60, 64, ["id", "de=s2"])]
+    if version == 3:
+        steps += [("alter", "ADD COLUMN n int NOT NULL DEFAULT 7", "ADD COLUMN st.d string DEFAULT 'dd'", "ALTER COLUMN n SET DEFAULT 8"),
+                  append(64, 68, ["id", "st=st2"]), append(68, 70, ["id", "n"]), ("delete", "--where", "n = 7 AND id > 50"),
+                  ("delete", "--where", "n = 8")]
+    return steps
 
 
 def write_all(lake):
