@@ -67,7 +67,7 @@ static KnCode describe(const KnRegroup *g, const KnWriter *w, KnManifestWrite *r
         .snapshot_id = -1, /* the attempt's, given when it is listed */
         .codec = kn_metadata_property(md, "write.avro.compression-codec", NULL),
     };
-    return kn_partition_type(w->arena, spec, ret->schema, &ret->partition_type, err);
+    return kn_metadata_partition_type(w->arena, md, spec, &ret->partition_type, err);
 }
 
 /* ---- reading what there is ---- */

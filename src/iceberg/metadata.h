@@ -104,6 +104,11 @@ bool kn_metadata_is_encrypted(const KnMetadata *md);
 /** Any field id by any schema of the table (dropped columns too, newest schema first); NULL = none.
  */
 const KnField *kn_metadata_find_field(const KnMetadata *md, int32_t id);
+/** The struct type of the spec's partition tuples, as kn_partition_type(); a source column that was
+ * dropped has the type that it had, so that tuples are carried on as they are. */
+KN_NODISCARD KnCode kn_metadata_partition_type(KnArena *arena, const KnMetadata *md,
+                                               const KnPartitionSpec *spec, const KnType **ret,
+                                               KnErr *err);
 
 /* ---- changes ---- */
 typedef enum KnUpdateKind {

@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "iceberg/metadata.h"
 #include "iceberg/partition_internal.h"
 #include "iceberg/type_internal.h"
 #include "iceberg/value_internal.h"
@@ -241,16 +242,23 @@ KnCode kn_partition_spec_check(const KnPartitionSpec *spec, const KnSchema *sche
 
 /* ---- tuples ---- */
 
-KnCode kn_partition_type(KnArena *arena, const KnPartitionSpec *spec, const KnSchema *schema,
-                         const KnType **ret, KnErr *err)
+/* The column that a field is made of: of the schema, else of any that the table ever had. */
+static const KnField *find_source(const KnMetadata *md, const KnSchema *schema, int32_t id)
+{
+    const KnField *source = kn_schema_find_id(schema, id);
+
+    return source || !md ? source : kn_metadata_find_field(md, id);
+}
+
+static KnCode partition_type(KnArena *arena, const KnPartitionSpec *spec, const KnSchema *schema,
+                             const KnMetadata *md, KnType *type, KnErr *err)
 {
     static const KnType unknown = {.kind = KN_TYPE_UNKNOWN};
     KnField *fields = kn_arena_zalloc(arena, (spec->n_fields + 1) * sizeof(*fields));
-    KnType *type = kn_arena_zalloc(arena, sizeof(*type));
 
     for (size_t i = 0; i < spec->n_fields; i++) {
         const KnPartitionField *field = &spec->fields[i];
-        const KnField *source = kn_schema_find_id(schema, field->source_id);
+        const KnField *source = find_source(md, schema, field->source_id);
         fields[i] = (KnField){.id = field->field_id, .name = field->name};
         if (source) {
             KN_TRY(kn_transform_result_type(arena, &field->transform, source->type, &fields[i].type,
@@ -260,9 +268,26 @@ KnCode kn_partition_type(KnArena *arena, const KnPartitionSpec *spec, const KnSc
             fields[i].type = own ? own : &unknown;
         }
     }
-    type->kind = KN_TYPE_STRUCT;
-    type->n_fields = spec->n_fields;
-    type->fields = fields;
+    *type = (KnType){.kind = KN_TYPE_STRUCT, .n_fields = spec->n_fields, .fields = fields};
+    return KN_OK;
+}
+
+KnCode kn_partition_type(KnArena *arena, const KnPartitionSpec *spec, const KnSchema *schema,
+                         const KnType **ret, KnErr *err)
+{
+    KnType *type = kn_arena_zalloc(arena, sizeof(*type));
+
+    KN_TRY(partition_type(arena, spec, schema, NULL, type, err));
+    *ret = type;
+    return KN_OK;
+}
+
+KnCode kn_metadata_partition_type(KnArena *arena, const KnMetadata *md, const KnPartitionSpec *spec,
+                                  const KnType **ret, KnErr *err)
+{
+    KnType *type = kn_arena_zalloc(arena, sizeof(*type));
+
+    KN_TRY(partition_type(arena, spec, kn_metadata_schema(md), md, type, err));
     *ret = type;
     return KN_OK;
 }

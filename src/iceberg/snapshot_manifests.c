@@ -104,7 +104,7 @@ static KnCode write_manifest(Build *build, const KnManifestEntry *const *entries
         return kn_err_set(err, KN_E_CONFLICT, "table %s: partition spec %d is gone", w->tbl->name,
                           kind.spec_id);
     const KnType *type = NULL;
-    KN_TRY(kn_partition_type(w->arena, spec, kn_metadata_schema(md), &type, err));
+    KN_TRY(kn_metadata_partition_type(w->arena, md, spec, &type, err));
     char attempt[37];
     const char *name = kn_arena_printf(w->arena, "%s-m%" PRId64 ".avro", kn_random_uuid4(attempt),
                                        build->n_made++);

@@ -232,7 +232,7 @@ static KnCode place_of(Deletes *d, const Range *range, const char *name, KnWrite
                           "table %s: file '%.300s' has unknown partition spec %d", w->tbl->name,
                           data->path, data->spec_id);
     if (part.spec->n_fields > 0 && data->n_partition == part.spec->n_fields) {
-        KN_TRY(kn_partition_type(w->arena, part.spec, w->schema, &part.type, err));
+        KN_TRY(kn_metadata_partition_type(w->arena, w->tbl->md, part.spec, &part.type, err));
         part.values = data->partition;
     }
     return kn_write_place(w, &part, name, ret, err);

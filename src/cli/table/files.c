@@ -81,7 +81,7 @@ static KnCode print_manifest(const KnTable *tbl, const KnManifestFile *mf, KnOut
         return kn_err_set(err, KN_E_CORRUPT,
                           "manifest %s: partition spec %d is not in the table's metadata", mf->path,
                           mf->spec_id);
-    KN_TRY(kn_partition_type(arena, list.spec, kn_metadata_schema(tbl->md), &list.type, err));
+    KN_TRY(kn_metadata_partition_type(arena, tbl->md, list.spec, &list.type, err));
     KnManifestVisit visit = {.fn = print_file, .arg = &list};
     KN_TRY(kn_table_check_path(tbl, kn_str(mf->path), err));
     return kn_manifest_read(tbl->io, tbl->md, mf, &visit, err);
