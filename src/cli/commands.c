@@ -19,6 +19,8 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_table_show,
     &kn_cmd_table_history,
     &kn_cmd_table_files,
+    &kn_cmd_table_stats,
+    &kn_cmd_table_partition_stats,
     &kn_cmd_table_branch,
     &kn_cmd_table_tag,
     &kn_cmd_table_rollback,

@@ -19,6 +19,8 @@ extern const KnCommand kn_cmd_table_changes;
 extern const KnCommand kn_cmd_table_show;
 extern const KnCommand kn_cmd_table_history;
 extern const KnCommand kn_cmd_table_files;
+extern const KnCommand kn_cmd_table_stats;
+extern const KnCommand kn_cmd_table_partition_stats;
 extern const KnCommand kn_cmd_table_branch;
 extern const KnCommand kn_cmd_table_tag;
 extern const KnCommand kn_cmd_table_rollback;

@@ -41,7 +41,7 @@ KnCode kn_args_put_partition(KnOut *out, const KnTable *tbl, const KnArgsPartiti
     KN_BUF_AUTO path;
     const KnType *type = NULL;
     kn_buf_init(&path, (size_t)1 << 20);
-    KN_TRY(kn_partition_type(arena, spec, kn_metadata_schema(tbl->md), &type, err));
+    KN_TRY(kn_metadata_partition_type(arena, tbl->md, spec, &type, err));
     KN_TRY(kn_partition_path(&path, spec, type, part->values, err));
     kn_out_str(out, (KnStr){path.data, path.len});
     return KN_OK;

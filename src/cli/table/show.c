@@ -30,6 +30,12 @@ static void set_text(json_t *obj, const char *key, const char *text)
     (void)json_object_set_new(obj, key, text ? json_string(text) : json_null());
 }
 
+static void set_list(json_t *obj, const char *key, const json_t *list)
+{
+    (void)json_object_set_new(obj, key,
+                              list ? json_incref((json_t *)(uintptr_t)list) : json_array());
+}
+
 static KnCode show_json(const KnTable *tbl, KnErr *err)
 {
     const KnMetadata *md = tbl->md;
@@ -51,6 +57,8 @@ static KnCode show_json(const KnTable *tbl, KnErr *err)
     (void)json_object_set_new(obj, "sort_order",
                               order ? kn_sort_order_to_json(order) : json_null());
     (void)json_object_set_new(obj, "refs", refs_json(md));
+    set_list(obj, "statistics", md->statistics);
+    set_list(obj, "partition_statistics", md->partition_statistics);
     (void)json_object_set(obj, "properties", (json_t *)(uintptr_t)md->properties);
     KN_BUF_AUTO line = {0};
     kn_buf_init(&line, 64 << 20);
@@ -84,6 +92,40 @@ static void show_refs(KnBuf *out, const KnMetadata *md)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)md->properties, key, value)
         kn_buf_printf(out, "property         %s = %s\n", key, json_string_value(value));
+}
+
+/* "statistics       snapshot 7: id ~ 100, name ~ 3" */
+static void show_blobs(KnBuf *out, const KnMetadata *md, const json_t *file)
+{
+    const json_t *blobs = json_object_get(file, "blob-metadata");
+    for (size_t i = 0; i < json_array_size(blobs); i++) {
+        const json_t *blob = json_array_get(blobs, i);
+        const json_t *id = json_array_get(json_object_get(blob, "fields"), 0);
+        const char *ndv =
+            json_string_value(json_object_get(json_object_get(blob, "properties"), "ndv"));
+        if (!ndv || !json_is_integer(id))
+            continue;
+        const KnField *field = kn_metadata_find_field(md, (int32_t)json_integer_value(id));
+        kn_buf_printf(out, "%s %s ~ %s", i ? "," : ":", field ? field->name : "a dropped column",
+                      ndv);
+    }
+}
+
+static void show_statistics(KnBuf *out, const KnMetadata *md)
+{
+    const struct {
+        const char *what;
+        const json_t *list;
+    } lists[] = {{"statistics", md->statistics}, {"partition stats", md->partition_statistics}};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < json_array_size(lists[k].list); i++) {
+            const json_t *file = json_array_get(lists[k].list, i);
+            kn_buf_printf(out, "%-16s snapshot %" PRId64, lists[k].what,
+                          (int64_t)json_integer_value(json_object_get(file, "snapshot-id")));
+            show_blobs(out, md, file);
+            kn_buf_char(out, '\n');
+        }
+    }
 }
 
 static KnCode show_columns(const KnSchema *schema, KnErr *err)
@@ -126,6 +168,7 @@ static KnCode show_text(const KnTable *tbl, KnErr *err)
         kn_buf_text(&out, "snapshot         none: the table is empty\n");
     show_partitioning(&out, md);
     show_refs(&out, md);
+    show_statistics(&out, md);
     KN_TRY(kn_buf_check(&out, err));
     KN_TRY(kn_out_line((KnStr){out.data, out.len}, err));
     return show_columns(kn_metadata_schema(md), err);
