@@ -370,3 +370,37 @@ def unchanged_columns(document, schema_id):
         return {json.dumps({k: f[k] for k in ("id", "name", "type")}) for f in schema["fields"]}
     same = columns(schema_id) & columns(document["current-schema-id"])
     return {json.loads(text)["name"] for text in same}
+
+
+# ---- changes of the shape ----
+
+# What the generator had Spark do after CREATE TABLE, in the program's words, which are Spark's.
+ALTERED = {
+    "g/schema_evo": [
+        "ALTER COLUMN a TYPE BIGINT", "ALTER COLUMN b TYPE DOUBLE", "ALTER COLUMN c TYPE DECIMAL(20,2)", "RENAME COLUMN d TO d2",
+        "ADD COLUMN d INT COMMENT 'new d, not the old one'", "ALTER COLUMN n.x TYPE BIGINT", "RENAME COLUMN n.y TO yy", "ADD COLUMN n.z DOUBLE FIRST",
+        "ALTER COLUMN l.element.p TYPE BIGINT", "ADD COLUMN l.element.r STRING", "ALTER COLUMN m.value.v TYPE DOUBLE", "DROP COLUMN b",
+        "ADD COLUMN b STRING", "ALTER COLUMN d2 FIRST", "ALTER COLUMN a AFTER c", "DROP COLUMN n.x", "ALTER COLUMN c DROP NOT NULL"],
+    "g/part_evo": [
+        "ADD PARTITION FIELD days(ts)", "REPLACE PARTITION FIELD ts_day WITH hours(ts)", "ADD PARTITION FIELD bucket(4, id) AS idb",
+        "DROP PARTITION FIELD ts_hour", "ADD PARTITION FIELD truncate(2, s)", "DROP PARTITION FIELD idb", "DROP PARTITION FIELD s_trunc_2",
+        "ADD PARTITION FIELD years(ts)", "ADD PARTITION FIELD months(ts)"],
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_the_same_changes_make_the_schemas_and_specs_that_spark_made(table, golden, name):
+    first, last = (read_document(path) for path in (documents(golden[name])[0], documents(golden[name])[-1]))
+    assert not first.get("snapshots")
+
+    def begin(document):
+        location = document["location"]
+        document.clear()
+        document.update({**first, "location": location, "metadata-log": []})
+
+    table.create("id int").commit(begin)
+    for change in ALTERED[name]:
+        table("alter", change).ok()
+    ours = table.metadata()
+    for key in ("schemas", "current-schema-id", "last-column-id", "partition-specs", "default-spec-id", "last-partition-id"):
+        assert ours[key] == last[key], key

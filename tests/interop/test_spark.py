@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spark 4.1 with Iceberg 1.12, both ways: the program reads Spark's tables (bare roots of a Hadoop catalog) at every
 snapshot and finds the same changes; Spark reads the program's tables, and their row lineage is what the format asks."""
-import json
-
 import pytest
 
 from lib import rows as R
@@ -118,33 +116,3 @@ def test_row_lineage_is_as_spark_reads_it_and_outlives_rewrites(spark, written, 
         assert snapshot.first_row_id <= next_row_id and all(row_id < next_row_id for row_id in ids)
         before = ids
     assert ice.metadata.next_row_id == next_row_id
-
-
-# ---- the same statements ----
-
-
-def documents(folder):
-    """The metadata documents of a Hadoop catalog's table, in order."""
-    return sorted((folder / "metadata").glob("v*.metadata.json"), key=lambda p: int(p.name[1:].split(".")[0]))
-
-
-def shape(document):
-    """What a table is, without what differs by program: ids, names, types, partition fields."""
-    schema = next(s for s in document["schemas"] if s["schema-id"] == document["current-schema-id"])
-    spec = next(s for s in document["partition-specs"] if s["spec-id"] == document["default-spec-id"])
-    return {"fields": schema["fields"], "last-column-id": document["last-column-id"], "spec": spec["fields"],
-            "last-partition-id": document["last-partition-id"]}
-
-
-@pytest.mark.parametrize("name", ["columns_change", "partitions_change"])
-def test_changes_in_sparks_words_make_the_table_that_spark_makes(knut, spark, tmp_path, name):
-    files = documents(spark.warehouse / "s" / name)
-    first, last = (json.loads(f.read_text()) for f in (files[0], files[-1]))
-    schema = tmp_path / "schema.json"
-    schema.write_text(json.dumps(first["schemas"][0]))
-    table = Table(knut, tmp_path / "warehouse")
-    table("create", "--schema-json", schema).ok()
-    for statement in spark_tables.SPARK[name]:
-        if statement.startswith("ALTER TABLE $T "):
-            table("alter", statement.removeprefix("ALTER TABLE $T ")).ok()
-    assert shape(table.metadata()) == shape(last)
