@@ -449,7 +449,7 @@ KnCode kn_changes_parse(KnArena *arena, KnStr text, KnChanges *ret, KnErr *err)
     ChangeVec changes = {0};
     KnCode rc = parse_all(&cur, &changes, err);
 
-    if (rc == KN_OK) {
+    if (rc == KN_OK && changes.len > 0) {
         KnChange *copy = kn_arena_alloc(arena, changes.len * sizeof(*copy));
         memcpy(copy, changes.items, changes.len * sizeof(*copy));
         *ret = (KnChanges){changes.len, copy};

@@ -46,9 +46,11 @@ KnSchemaEdit *kn_schema_edit_new(KnArena *arena, const KnSchemaBase *base)
 static KnCode find_column(const KnSchemaEdit *edit, const char *verb, const char *path,
                           KnColumn **ret, KnErr *err)
 {
-    *ret = kn_column_find(edit->root, path);
-    if (!*ret)
+    KnColumn *col = kn_column_find(edit->root, path);
+
+    if (!col)
         return kn_err_set(err, KN_E_INVAL, "Cannot %s missing column: %s", verb, path);
+    *ret = col;
     return KN_OK;
 }
 
@@ -56,12 +58,15 @@ static KnCode find_column(const KnSchemaEdit *edit, const char *verb, const char
 static KnCode find_field(const KnSchemaEdit *edit, const char *verb, const char *path,
                          KnColumn **ret, KnErr *err)
 {
-    KN_TRY(find_column(edit, verb, path, ret, err));
-    if (kn_column_in_map_key(*ret))
+    KnColumn *col = NULL;
+
+    KN_TRY(find_column(edit, verb, path, &col, err));
+    if (kn_column_in_map_key(col))
         return kn_err_set(err, KN_E_INVAL, "Cannot alter map keys: %s", path);
-    if ((*ret)->parent->kind != KN_TYPE_STRUCT)
-        return kn_err_set(err, KN_E_INVAL, "Cannot %s the %s of a %s: %s", verb, (*ret)->field.name,
-                          (*ret)->parent->kind == KN_TYPE_LIST ? "list" : "map", path);
+    if (col->parent->kind != KN_TYPE_STRUCT)
+        return kn_err_set(err, KN_E_INVAL, "Cannot %s the %s of a %s: %s", verb, col->field.name,
+                          col->parent->kind == KN_TYPE_LIST ? "list" : "map", path);
+    *ret = col;
     return KN_OK;
 }
 
