@@ -94,7 +94,7 @@ class PyIceberg:
             gone = [f for f in live if dice.random() < 0.6]
             for field in gone:
                 update.remove_field(field.name)
-            column, word = evolution.some_partition(dice, self.h.schema)
+            column, word = evolution.some_partition(dice, self.h.schema, self.h.pyiceberg)
             # No two fields of one column: PyIceberg writes no such table, and v1 keeps dropped fields.
             used = {f.source_id for f in ice.spec().fields} if ice.format_version == 1 else {f.source_id for f in live if f not in gone}
             if self.h.schema.find_field(column).field_id not in used and len(live) - len(gone) < 3:

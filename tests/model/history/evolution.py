@@ -85,9 +85,10 @@ TRANSFORMS = [
     ("day", (DateType, TimestampType, TimestamptzType)), ("hour", (TimestampType, TimestamptzType))]
 
 
-def some_partition(dice, schema, among=TRANSFORMS):
-    """(column, transform as in JSON) that fit."""
-    choices = [(f.name, word) for f in schema.fields for word, kinds in among if isinstance(f.field_type, kinds)]
+def some_partition(dice, schema, pyiceberg=False):
+    """(column, transform as in JSON) that fit. PyIceberg 0.12 fails at partitions of NaN."""
+    choices = [(f.name, word) for f in schema.fields for word, kinds in TRANSFORMS if isinstance(f.field_type, kinds)
+               and not (pyiceberg and isinstance(f.field_type, FloatType))]
     return dice.choice(choices)
 
 

@@ -42,7 +42,7 @@ class History:
     dice: random.Random
     nulls: float = 0.15
     keyed: bool = False  # no two rows have one id
-    null_lists: bool = True  # PyIceberg 0.12 makes an empty list or map of a NULL one, where it holds structs
+    pyiceberg: bool = False  # PyIceberg is among the writers: what it does not do right is left out
     states: dict = field(default_factory=dict)  # snapshot id -> rows
     rows: list = field(default_factory=list)
     log: list = field(default_factory=list)
@@ -67,7 +67,7 @@ class History:
         """New rows under the current schema; ids: those of rows that are replaced."""
         made = []
         for i in range(n):
-            row = {f.field_id: V.of(self.dice, f.field_type, 0 if f.required else self.nulls, self.null_lists) for f in self.schema.fields}
+            row = {f.field_id: V.of(self.dice, f.field_type, 0 if f.required else self.nulls, not self.pyiceberg) for f in self.schema.fields}
             if ids is not None:
                 row[self.id_field] = ids[i]
             elif self.keyed:
@@ -85,12 +85,11 @@ class History:
         return [row for row in self.rows if condition.test(row.values) is not True]
 
     def lineage(self, until=()):
-        """Ids of snapshots from the current one back to its first ancestor, or to one of until."""
-        found, at = [], self.current
-        while at is not None and at not in until:
-            found.append(at)
-            snapshot = self.ice.snapshot_by_id(at)
-            at = snapshot.parent_snapshot_id if snapshot else None
+        """Ids of snapshots from the current one back to its first ancestor that is kept, or to one of until."""
+        found, at = [], self.current and self.ice.snapshot_by_id(self.current)
+        while at is not None and at.snapshot_id not in until:
+            found.append(at.snapshot_id)
+            at = self.ice.snapshot_by_id(at.parent_snapshot_id) if at.parent_snapshot_id is not None else None
         return found
 
     def step(self, writer):
