@@ -98,7 +98,7 @@ static KnCode check_document(const Listing *l, KnStr location, KnErr *err)
 static KnCode take_file(void *arg, const KnFileInfo *info, KnErr *err)
 {
     Listing *l = arg;
-    KnStr location = kn_str(info->location);
+    KnStr location = {info->location, strlen(info->location)};
     KnStr below = {location.ptr + l->prefix.len, location.len - l->prefix.len};
     if (l->opts->sweep.cancelled && l->opts->sweep.cancelled())
         return kn_err_set(err, KN_E_CANCELLED, "table %s: looking for orphans was cancelled",
