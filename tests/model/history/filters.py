@@ -3,7 +3,7 @@
 
 Logic has three values, as SQL's. Floats are asked for NULL only, since engines differ in how NaN compares. What
 PyIceberg 0.12 reads differently is for the SQL writers: NOT, <> and NOT IN of a NULL; its delete keeps rows where one
-side of an OR is NULL and the other true, and finds no columns inside structs.
+side of an OR is NULL and the other true, takes NaN for NULL, and finds no columns inside structs.
 """
 from dataclasses import dataclass
 from typing import Callable
@@ -77,8 +77,8 @@ def some_value(dice, schema, path, field, rows):
 
 
 def leaf(dice, schema, rows, sql):
-    path, names, field = dice.choice([column for column in columns(schema, (*_ORDERED, BooleanType, FloatType, DoubleType))
-                                      if sql or len(column[0]) == 1])
+    kinds = (*_ORDERED, BooleanType, *((FloatType, DoubleType) if sql else ()))
+    path, names, field = dice.choice([column for column in columns(schema, kinds) if sql or len(column[0]) == 1])
     kind, ref = field.field_type, ".".join(names)
     quoted = ".".join(f'"{n}"' for n in names)
     ticked = ".".join(f"`{n}`" for n in names)
