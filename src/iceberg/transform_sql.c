@@ -221,7 +221,8 @@ static void function_sql(KnBuf *buf, const Function *function, const KnTransform
     kn_buf_char(buf, ')');
 }
 
-/* x - (((x % w) + w) % w) with w in units of the last digit, in the widest decimal. */
+/* x - (((x % w) + w) % w) with w in units of the last digit, in the widest decimal. What lies
+ * below the least value of the type has no partition (Java's writer refuses it too). */
 static void truncate_decimal_sql(KnBuf *buf, int32_t width, const KnType *source, KnStr expr)
 {
     KN_BUF_AUTO x = {0};
@@ -233,11 +234,17 @@ static void truncate_decimal_sql(KnBuf *buf, int32_t width, const KnType *source
     kn_buf_str(&x, expr);
     kn_buf_printf(&x, " AS DECIMAL(38,%d))", source->scale);
     kn_buf_printf(&w, "CAST('%de-%d' AS DECIMAL(38,%d))", width, source->scale, source->scale);
-    kn_buf_text(buf, "CAST(");
+    kn_buf_text(buf, "CASE WHEN ");
+    kn_buf_str(buf, expr);
+    kn_buf_text(buf, " IS NULL THEN NULL ELSE coalesce(TRY(CAST(");
     kn_buf_str(buf, (KnStr){x.data, x.len});
     kn_buf_text(buf, " - ((");
     kn_buf_str(buf, (KnStr){x.data, x.len});
     kn_buf_printf(buf, " %% %s) + %s) %% %s AS DECIMAL(%d,%d))", w.data, w.data, w.data,
+                  source->precision, source->scale);
+    kn_buf_printf(buf, "), error('truncate(%d) of ' || ", width);
+    kn_buf_str(buf, expr);
+    kn_buf_printf(buf, " || ' is below what decimal(%d,%d) can hold: it has no partition')) END",
                   source->precision, source->scale);
     buf->failed |= x.failed;
 }

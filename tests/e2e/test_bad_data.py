@@ -7,8 +7,6 @@ from lib.bad import DATA_DAMAGE, ROWS, SCHEMA, check_failure, check_mended, name
 from lib.damage import damaged, flipped
 
 
-
-
 @pytest.mark.parametrize("how", DATA_DAMAGE)
 def test_a_damaged_data_file(half, how):
     path = half.source.files()[-1]

@@ -12,8 +12,6 @@ from lib.damage import damaged
 from lib.lake import Delivery, Table, plain
 
 
-
-
 @pytest.fixture(scope="session")
 def golden_folder(shared):
     """The golden tables that the cases of delete files are made of."""

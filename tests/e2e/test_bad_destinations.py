@@ -13,8 +13,6 @@ from lib.bad import ROWS, SCHEMA, check_mended, name_of
 from lib.damage import cut, damaged, filled
 
 
-
-
 # ---- destinations ----
 
 

@@ -10,8 +10,6 @@ from lib.damage import damaged, flipped
 from lib.lake import plain
 
 
-
-
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_manifest_list(half, how):
     path = half.source.manifest_list()

@@ -8,8 +8,6 @@ from lib.bad import DAMAGE, ROWS, SCHEMA, check_failure, check_mended, name_of
 from lib.damage import damaged
 
 
-
-
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_metadata_document(half, how):
     path = half.source.pointer
@@ -54,10 +52,10 @@ def test_metadata_that_is_json_but_no_metadata(half, change, pattern):
 
 @pytest.mark.parametrize("members", [64, 1])
 def test_a_packed_document_that_would_fill_the_memory(half, members):
-    """A mebibyte that is a gibibyte: it ends at a limit."""
+    """Some hundred kilobytes that are 640 MiB: it ends at a limit."""
     table, start = half.source, half.source.pointer
     packed = start.with_name("99999-11111111-2222-3333-4444-555555555555.gz.metadata.json")
-    packed.write_bytes(gzip.compress(b" " * (2**30 // members), compresslevel=1) * members)
+    packed.write_bytes(gzip.compress(b" " * (640 * 2**20 // members), compresslevel=1) * members)
     table.point(packed)
     check_failure(half, 1, name_of(packed), wrap=("prlimit", f"--as={3 * 2**30}"))
     table.point(start)

@@ -14,8 +14,6 @@ from lib.bad import ROWS, SCHEMA, check_mended, name_of
 from lib.lake import left_over
 
 
-
-
 def obeying_permissions():
     """Root passes over permissions: give that up for the program."""
     return ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()

@@ -3,9 +3,6 @@
 import pytest
 
 
-
-
-
 @pytest.mark.parametrize("name,content,patterns", [
     ("bad.csv", "id,name\n1,a\nx,b\n", ("id", "x")),
     ("short.csv", "id,name\n1,a\n2\n3,c\n", ("short.csv|id",)),
@@ -32,6 +29,14 @@ def test_values_out_of_range_name_their_column(table):
     for column, value in ("i", "3000000000"), ("d", "'12345.6'"), ("u", "'no uuid'"):
         table("append", "--sql", f"SELECT {value} AS {column}").fails((1, 2), column)
     assert table.history() == []
+
+
+@pytest.mark.parametrize("kind,value", [("decimal(4,2)", "-99.99"), ("decimal(38,0)", "-" + "9" * 38)])
+def test_a_value_without_a_partition_is_named(table, kind, value):
+    table.create(f"d {kind}", "--partition", "truncate(50, d)")
+    table("append", "--sql", f"SELECT '{value}' AS d").fails((1, 2), rf"truncate\(50\) of {value} is below what decimal")
+    table.append("SELECT NULL AS d UNION ALL SELECT '-50' UNION ALL SELECT '50'" if "38" in kind else "SELECT NULL AS d UNION ALL SELECT '-50.49'")
+    assert len(table.files()) == (3 if "38" in kind else 2)
 
 
 def test_files_that_are_not_there_are_named(table, tmp_path):

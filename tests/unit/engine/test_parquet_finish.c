@@ -8,6 +8,8 @@
 #include "engine/parquet_meta.h"
 #include "unit/engine/support.h"
 
+enum { N_ROWS = 5000 };
+
 static const char *path_of(const Bench *b, const char *name)
 {
     static char path[128];
@@ -30,17 +32,25 @@ static const KnPqColumnType types[] = {{2, KN_PQ_AS_FIXED, 4},
                                        {7, KN_PQ_AS_NANOS, 0},
                                        {8, KN_PQ_AS_NANOS_UTC, 0}};
 
-static KnCode write_rows(Bench *b, KnArena *arena, const char *codec, int n_rows,
-                         const KnPqColumnType *of, size_t n_types, KnPqWritten **ret)
+typedef struct Columns {
+    const KnPqColumnType *items;
+    size_t n;
+} Columns;
+
+static const Columns no_types = {0};
+static const Columns all_types = {types, 5};
+static const Columns nanos_only = {&types[3], 2};
+
+static KnCode write_rows(Bench *b, KnArena *arena, const char *codec, Columns of, KnPqWritten **ret)
 {
     KnPqWriteOptions opts = {
-        .select_sql = kn_arena_printf(arena, ROWS, n_rows),
+        .select_sql = kn_arena_printf(arena, ROWS, N_ROWS),
         .target = path_of(b, codec),
         .field_ids_sql = IDS,
         .codec = codec,
         .row_group_rows = 2048,
-        .types = of,
-        .n_types = n_types,
+        .types = of.items,
+        .n_types = of.n,
     };
     size_t n = 0;
     KnCode rc = kn_parquet_write(b->ses, arena, &opts, ret, &n, &b->err);
@@ -95,7 +105,7 @@ static void fixed_lengths_and_nanoseconds_are_written_in_every_codec(void **stat
     for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
         KN_ARENA_AUTO arena = kn_arena_new(4096);
         KnPqWritten *file = NULL;
-        assert_ok(b, write_rows(b, arena, codecs[i], 5000, types, 5, &file));
+        assert_ok(b, write_rows(b, arena, codecs[i], all_types, &file));
         check_sizes(file);
         check_leaves(b, arena, file->path);
         const char *same = bench_text(
@@ -103,7 +113,7 @@ static void fixed_lengths_and_nanoseconds_are_written_in_every_codec(void **stat
             "WITH r AS (%s), f AS (SELECT id, few, many, li, {'ns': epoch_ns(st.ns)} AS st FROM "
             "read_parquet('%s')) SELECT (SELECT count(*) FROM f) || ' ' || (SELECT count(*) FROM "
             "(FROM f EXCEPT ALL SELECT id, few, many, li, st FROM r))",
-            kn_arena_printf(arena, ROWS, 5000), file->path);
+            kn_arena_printf(arena, ROWS, N_ROWS), file->path);
         assert_string_equal(same, "5000 0");
     }
 }
@@ -113,7 +123,7 @@ static void the_first_nanosecond_has_a_bound(void **state)
     Bench *b = *state;
     KN_ARENA_AUTO arena = kn_arena_new(4096);
     KnPqWritten *file = NULL;
-    assert_ok(b, write_rows(b, arena, "zstd", 5000, types, 5, &file));
+    assert_ok(b, write_rows(b, arena, "zstd", all_types, &file));
     for (size_t i = 0; i < file->n_columns; i++) {
         if (strcmp(file->columns[i].path, "tz") == 0)
             assert_string_equal(file->columns[i].min, "-9223372036854775808");
@@ -125,7 +135,7 @@ static void files_without_such_columns_stay_as_they_are(void **state)
     Bench *b = *state;
     KN_ARENA_AUTO arena = kn_arena_new(4096);
     KnPqWritten *file = NULL;
-    assert_ok(b, write_rows(b, arena, "zstd", 5000, NULL, 0, &file));
+    assert_ok(b, write_rows(b, arena, "zstd", no_types, &file));
     assert_int_equal(file->n_groups, 3);
     assert_int_equal(file->n_resized, 0);
     assert_string_equal(bench_text(b,
@@ -134,7 +144,7 @@ static void files_without_such_columns_stay_as_they_are(void **state)
                                    file->path),
                         "true");
     /* Nor does a footer that is replaced forget where the Bloom filters are. */
-    assert_ok(b, write_rows(b, arena, "zstd", 5000, &types[3], 2, &file));
+    assert_ok(b, write_rows(b, arena, "zstd", nanos_only, &file));
     assert_string_equal(bench_text(b,
                                    "SELECT count(bloom_filter_offset) > 0 FROM "
                                    "parquet_metadata('%s')",
@@ -148,10 +158,10 @@ static void a_value_of_another_length_is_told(void **state)
     KN_ARENA_AUTO arena = kn_arena_new(4096);
     KnPqWritten *file = NULL;
     const KnPqColumnType wrong[] = {{3, KN_PQ_AS_FIXED, 15}};
-    assert_int_equal(write_rows(b, arena, "zstd", 100, wrong, 1, &file), KN_E_CORRUPT);
+    assert_int_equal(write_rows(b, arena, "zstd", (Columns){wrong, 1}, &file), KN_E_CORRUPT);
     assert_non_null(strstr(b->err.msg, "a value of 16 bytes in a column of 15"));
     const KnPqColumnType other[] = {{1, KN_PQ_AS_FIXED, 8}};
-    assert_int_equal(write_rows(b, arena, "zstd", 100, other, 1, &file), KN_E_CORRUPT);
+    assert_int_equal(write_rows(b, arena, "zstd", (Columns){other, 1}, &file), KN_E_CORRUPT);
     assert_non_null(strstr(b->err.msg, "field 1 was written as Parquet type 2"));
 }
 
