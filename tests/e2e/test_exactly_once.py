@@ -188,6 +188,10 @@ WRITES = {
     "append": ("append", "--sql", SMALL.format(100, 120)),
     "delete": ("delete", "--where", "id < 7 OR id = 20"),
     "overwrite": ("overwrite", "--where", "part = 1", "--sql", SMALL.format(200, 230)),
+    "merging delete": ("delete", "--mode", "merge-on-read", "--where", "id < 7 OR id = 20"),
+    "upsert": ("upsert", "--key", "id", "--sql", SMALL.format(50, 70).replace("'n'", "'u'")),
+    "merging upsert": ("upsert", "--mode", "merge-on-read", "--key", "id", "--sql",
+                       SMALL.format(50, 70).replace("'n'", "'u'")),
 }
 
 

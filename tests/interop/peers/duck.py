@@ -14,9 +14,13 @@ DEPS = Path(os.environ.get("KN_DEPS", TOP / ".deps/duckdb"))
 
 def duck_rows(metadata, snapshot=None):
     """Rows of a table, by the path of a metadata document."""
+    return R.of_arrow(duck_arrow(metadata, snapshot))
+
+
+def duck_arrow(metadata, snapshot=None):
     at = f", snapshot_from_id = {snapshot}" if snapshot else ""
     with duckdb.connect(config={"threads": 1}) as db:
         for name in ("avro", "iceberg"):
             db.execute(f"LOAD '{DEPS}/ext/{name}.duckdb_extension'")
         db.execute("SET TimeZone = 'UTC'")
-        return R.of_arrow(arrow(db, f"FROM iceberg_scan('{plain(metadata)}'{at})"))
+        return arrow(db, f"FROM iceberg_scan('{plain(metadata)}'{at})")
