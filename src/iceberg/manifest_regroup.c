@@ -203,9 +203,12 @@ static double part_bytes(const KnRegroup *g, size_t first)
     return bytes;
 }
 
-/* At the target, or between partitions when the next would go beyond it and half is reached. */
+/* At the target, or between partitions when the next would go beyond it and half is reached; and
+ * where entries that compress well would take too much memory. */
 static bool cut_before(const KnRegroup *g, size_t at, double bytes)
 {
+    if (g->outputs.items[g->outputs.len - 1].memory >= KN_REGROUP_MEMORY)
+        return true;
     double target = (double)(g->opts.target_bytes - g->header_bytes);
     if (target < (double)g->opts.target_bytes / 2)
         target = (double)g->opts.target_bytes / 2;

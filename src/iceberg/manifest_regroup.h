@@ -6,12 +6,12 @@
  *
  * Of an entry only its place is kept while planning (4 bytes, and 24 more until the order is
  * settled), and each partition tuple once. Entries with their metrics are held for as many new
- * manifests at a time as fit KN_REGROUP_MEMORY, at least one; the old manifests that have some of
- * them are read again for each such round.
+ * manifests at a time as fit KN_REGROUP_MEMORY, and no new manifest is planned beyond that; the old
+ * manifests that have some of them are read again for each such round.
  */
 #include "iceberg/write_internal.h"
 
-#define KN_REGROUP_MEMORY ((size_t)96 << 20)
+#define KN_REGROUP_MEMORY ((size_t)64 << 20)
 
 typedef struct KnRegroup KnRegroup;
 
