@@ -184,7 +184,7 @@ static int64_t expected_files(const Limits *l, int64_t bytes)
 
 static int64_t file_bytes(const Limits *l, int64_t bytes)
 {
-    int64_t each = bytes / expected_files(l, bytes) + 5 * 1024;
+    int64_t each = bytes / expected_files(l, bytes) + INT64_C(5) * 1024;
     if (each < l->target)
         return l->target;
     return each < most_file_bytes(l) ? each : most_file_bytes(l);

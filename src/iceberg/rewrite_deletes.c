@@ -50,7 +50,9 @@ static KnCode put_row(Bits *bits, KnErr *err)
 static KnCode put_rows(Bits *bits, KnErr *err)
 {
     const uint64_t *words = kn_read_position_words(bits->read, bits->task);
-    int64_t n = words ? bits->tasks[bits->task].data->file.record_count : 0;
+    int64_t n = bits->tasks[bits->task].data->file.record_count;
+    if (!words)
+        return KN_OK;
     while (bits->row < n && !kn_builder_full(bits->builder)) {
         uint64_t rest = words[bits->row / 64] >> (bits->row % 64);
         if (rest == 0) {
