@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spark 4.1 with Iceberg 1.12, both ways: the program reads Spark's tables (bare roots of a Hadoop catalog) at every
 snapshot and finds the same changes; Spark reads the program's tables, and their row lineage is what the format asks."""
+import json
+import subprocess
+
 import pytest
 
 from lib import rows as R
-from lib.lake import Delivery, Table
+from lib.lake import Delivery, Table, plain
 from peers import spark_tables
 from peers.pyice import Lake, assert_changes, difference, split_changes
 
@@ -116,3 +119,33 @@ def test_row_lineage_is_as_spark_reads_it_and_outlives_rewrites(spark, written, 
         assert snapshot.first_row_id <= next_row_id and all(row_id < next_row_id for row_id in ids)
         before = ids
     assert ice.metadata.next_row_id == next_row_id
+
+
+# ---- statistics ----
+
+
+def sketches(file):
+    """A Puffin file's blobs: field id -> bytes, properties."""
+    raw = file.read_bytes()
+    size = int.from_bytes(raw[-12:-8], "little")
+    found = {}
+    for blob in json.loads(raw[-12 - size:-12])["blobs"]:
+        data = raw[blob["offset"]:blob["offset"] + blob["length"]]
+        if blob.get("compression-codec") == "zstd":
+            data = subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout
+        assert blob["type"] == "apache-datasketches-theta-v1"
+        found[blob["fields"][0]] = (data.hex(), blob["properties"])
+    return found
+
+
+def test_sketches_of_the_same_values_are_those_of_spark_byte_by_byte(knut, root, spark, tmp_path):
+    metadata = spark.warehouse / "s" / "types" / "metadata"
+    (theirs,) = metadata.glob("*.stats")
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(json.loads((metadata / "v1.metadata.json").read_text())["schemas"][0]))
+    table = Table(knut, tmp_path / "warehouse")
+    table("create", "--schema-json", schema).ok()
+    table("append", *(plain(f["file"]) for f in knut.json("table", "files", *root("types")).ok().rows)).ok()
+    table("stats").ok()
+    (set_,) = table.metadata()["statistics"]
+    assert sketches(plain(set_["statistics-path"])) == sketches(theirs)

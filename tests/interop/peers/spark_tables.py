@@ -79,7 +79,7 @@ SPARK = {
              -9999999999999999999999999999.9999999999, date'0001-01-01', timestamp_ntz'1969-12-31 23:59:59.999999',
              timestamp'0001-01-03 00:00:00', '', X''),
             (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)""",
-        "UPDATE $T SET bo = true WHERE id = 3"],
+        "UPDATE $T SET bo = true WHERE id = 3", "CALL c.system.compute_table_stats(table => '$N')"],
     "nested": [
         f"""CREATE TABLE $T (id INT, s STRUCT<a: INT, b: STRUCT<c: STRING, d: ARRAY<INT>>>, l ARRAY<ARRAY<STRUCT<e: INT>>>,
             m MAP<INT, MAP<STRING, ARRAY<INT>>>) USING iceberg {properties(2, **COW)}""",
