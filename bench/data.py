@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of the benchmarks, made once in build/bench: files of rows, tables of them, and a table of many manifests."""
+"""The data of the benchmarks, made once in build/bench: files of rows, tables of them, with deletes and without, and a
+table of many manifests."""
 import json
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import duckdb
 
 CITIES = "['Amsterdam', 'Berlin', 'Cairo', 'Delhi', 'Edinburgh', 'Florence', 'Geneva', 'Hanoi']"
 MANIFESTS, FILES = 1000, 100
+DELETED = "amount < 5000"  # one row of twenty, all over the files
 
 
 class Data:
@@ -46,26 +48,44 @@ class Data:
         def make(path):
             for words in (["create", "--like", self.file(rows)], ["append", self.file(rows)]):
                 self("table", words[0], *locator(path), *words[1:])
-        # Metadata holds absolute paths, so it is made where it stays.
-        path = self.folder / f"warehouse-{rows // 10**6}m"
+        return self.made(f"warehouse-{rows // 10**6}m", make)
+
+    def made(self, name, make):
+        """A warehouse made where it stays, since metadata holds absolute paths."""
+        path = self.folder / name
         if not (path / "made").exists():
-            print(f"  making {path.name}", flush=True)
+            print(f"  making {name}", flush=True)
             shutil.rmtree(path, ignore_errors=True)
             make(path)
             (path / "made").touch()
         return path
 
-    def rewritten(self, rows):
+    def rewritten(self, rows, where="together"):
         """The same, and then one row of a hundred changed, in one commit that writes the file again."""
-        path = self.folder / f"warehouse-{rows // 10**6}m-rewritten"
-        if not (path / "made").exists():
-            print(f"  making {path.name}", flush=True)
-            shutil.rmtree(path, ignore_errors=True)
+        which = CHANGED[where](rows)
+
+        def make(path):
+            changed = f"SELECT * REPLACE (amount + 1 AS amount) FROM read_parquet('{self.file(rows)}') WHERE {which}"
             for words in (["create", "--like", self.file(rows)], ["append", self.file(rows)],
-                          ["overwrite", "--where", one_percent(rows), "--sql", changed_rows(self.file(rows), rows)]):
+                          ["overwrite", "--where", which, "--sql", changed]):
                 self("table", words[0], *locator(path), *words[1:])
-            (path / "made").touch()
-        return path
+        return self.made(f"warehouse-{rows // 10**6}m-rewritten" + ("" if where == "together" else f"-{where}"), make)
+
+    def deleted(self, rows, version):
+        """Forty files; on branches one row of twenty is deleted: `vectors` in v3, `positions` and `equality` in v2."""
+        def make(path):
+            self("table", "create", *locator(path), "--like", self.file(rows), "--format-version", version,
+                 "--property", "write.delete.mode=merge-on-read")
+            for n in range(40):
+                self("table", "append", *locator(path), "--sql", f"SELECT * FROM read_parquet('{self.file(rows)}') "
+                     f"WHERE id >= {n * rows // 40} AND id < {(n + 1) * rows // 40}")
+            by_row = "positions" if version == 2 else "vectors"
+            for branch in [by_row] + (["equality"] if version == 2 else []):
+                self("table", "branch", *locator(path), branch)
+            self("table", "delete", *locator(path), "--branch", by_row, "--where", DELETED)
+            if version == 2:
+                delete_by_keys(path, "equality", self.file(rows))
+        return self.made(f"warehouse-{rows // 10**6}m-deleted-v{version}", make)
 
     def __call__(self, *words):
         done = subprocess.run([self.knut, *map(str, words), "--output", "json", "--threads", "2"], check=True,
@@ -74,14 +94,10 @@ class Data:
 
     def many_manifests(self):
         """Metadata of a table with 1,000 manifests of 100 files each; the files themselves are not there."""
-        path = self.folder / "many-manifests"
-        if not (path / "made").exists():
-            print(f"  making {path.name}", flush=True)
-            shutil.rmtree(path, ignore_errors=True)
+        def make(path):
             path.mkdir()
             write_manifests(path)
-            (path / "made").touch()
-        return path
+        return self.made("many-manifests", make)
 
 
 def locator(warehouse):
@@ -90,6 +106,9 @@ def locator(warehouse):
 
 def one_percent(rows):
     return f"id >= {rows // 2} AND id < {rows // 2 + rows // 100}"
+
+
+CHANGED = {"together": one_percent, "scattered": lambda rows: "amount < 1000"}
 
 
 def changed_rows(file, rows):
@@ -144,3 +163,54 @@ def write_manifests(folder):
                         summary=Summary(Operation.APPEND, **{"total-records": str(total * 1000), "total-data-files": str(total)}))
     catalog.commit_table(table, (), (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate(
         ref_name="main", type="branch", snapshot_id=snapshot_id)))
+
+
+def delete_by_keys(folder, branch, file):
+    """Commits an equality delete file of the ids of all rows that DELETED is true for."""
+    import pyarrow
+    import pyarrow.parquet
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.manifest import (DataFile, DataFileContent, FileFormat, ManifestContent, ManifestEntry,
+                                    ManifestEntryStatus, ManifestWriterV2, write_manifest_list)
+    from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+    from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
+    from pyiceberg.typedef import Record
+
+    class DeletesWriter(ManifestWriterV2):
+        def content(self):
+            return ManifestContent.DELETES
+
+        @property
+        def _meta(self):
+            return {**super()._meta, "content": "deletes"}
+
+    table = SqlCatalog("knut", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}").load_table("b.t")
+    parent = table.snapshot_by_name(branch)
+    keys = duckdb.sql(f"SELECT id FROM read_parquet('{file}') WHERE {DELETED}").to_arrow_table()
+    field = pyarrow.field("id", pyarrow.int64(), metadata={"PARQUET:field_id": str(table.schema().find_field("id").field_id)})
+    path = f"{table.location()}/data/keys-{uuid.uuid4()}.parquet"
+    pyarrow.parquet.write_table(keys.cast(pyarrow.schema([field])), path.removeprefix("file://"), compression="zstd")
+    snapshot_id, sequence = uuid.uuid4().int >> 65, table.metadata.last_sequence_number + 1
+    output = table.io.new_output(f"{table.location()}/metadata/keys-{snapshot_id}.avro")
+    with DeletesWriter(table.spec(), table.schema(), output, snapshot_id, "deflate") as writer:
+        writer.add_entry(ManifestEntry.from_args(
+            status=ManifestEntryStatus.ADDED, snapshot_id=snapshot_id, sequence_number=None, file_sequence_number=None,
+            data_file=DataFile.from_args(
+                content=DataFileContent.EQUALITY_DELETES, file_path=path, file_format=FileFormat.PARQUET, partition=Record(),
+                record_count=keys.num_rows, file_size_in_bytes=Path(path.removeprefix("file://")).stat().st_size,
+                column_sizes={}, value_counts={}, null_value_counts={}, nan_value_counts={}, lower_bounds={},
+                upper_bounds={}, key_metadata=None, split_offsets=[4], equality_ids=[field_id_of(field)], sort_order_id=None,
+                spec_id=0)))
+    manifest = writer.to_manifest_file()
+    listed = f"{table.location()}/metadata/snap-{snapshot_id}.avro"
+    with write_manifest_list(2, table.io.new_output(listed), snapshot_id, parent.snapshot_id, sequence, "deflate") as writer:
+        writer.add_manifests([*parent.manifests(table.io), manifest])
+    snapshot = Snapshot(snapshot_id=snapshot_id, parent_snapshot_id=parent.snapshot_id, sequence_number=sequence,
+                        timestamp_ms=int(time.time() * 1000), manifest_list=listed, schema_id=table.schema().schema_id,
+                        summary=Summary(Operation.DELETE, **{"added-equality-deletes": str(keys.num_rows)}))
+    table.catalog.commit_table(table, (), (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate(
+        ref_name=branch, type="branch", snapshot_id=snapshot_id)))
+
+
+def field_id_of(field):
+    return int(field.metadata[b"PARQUET:field_id"])

@@ -59,6 +59,13 @@ const uint64_t *kn_read_position_words(const KnRead *read, size_t task);
 KN_NODISCARD KnCode kn_read_narrow(KnRead *read, const uint64_t *bits, const uint64_t *firsts,
                                    KnErr *err);
 
+/** The number of a plan's rows, when manifests tell it: no filter, and no deletes but vectors. */
+bool kn_plan_count(const KnPlan *plan, int64_t *ret);
+/** The same for any plan, under opts' filter: reads what it must of the delete files, of data files
+ * the columns of equality deletes and of the filter. */
+KN_NODISCARD KnCode kn_read_count(const KnPlan *plan, KnSession *ses, const KnReadOptions *opts,
+                                  int64_t *ret, KnErr *err);
+
 /* A scan: the groups one after another as batches. */
 typedef struct KnScan KnScan;
 KN_NODISCARD KnCode kn_scan_open(const KnPlan *plan, KnSession *ses, const KnReadOptions *opts,

@@ -84,7 +84,6 @@ static KnCode print_plan(const KnCall *call, const KnPlan *plan, KnErr *err)
     return kn_out_close(out, err);
 }
 
-/* The engine counts: it reads only the columns that the filter needs, or none. */
 static KnCode print_count(const KnCall *call, int64_t count, KnErr *err)
 {
     const ScanOptions *opts = call->options;
@@ -99,20 +98,13 @@ static KnCode print_count(const KnCall *call, int64_t count, KnErr *err)
 static KnCode count_rows(const KnCall *call, const KnPlan *plan, const KnReadOptions *opts,
                          KnErr *err)
 {
+    int64_t count = 0;
+    if (kn_plan_count(plan, &count))
+        return print_count(call, count, err);
     KN_CALL_ENGINE_AUTO ce = {0};
     KN_TRY(kn_call_engine_open(call, &ce, err));
-    KnScanTasks tasks = {.items = plan->tasks, .n = plan->n_tasks};
-    KnRead *read = NULL;
-    KN_TRY(kn_read_open(plan->tbl, ce.session, tasks, opts, &read, err));
-    KN_BUF_AUTO sql = {0};
-    kn_buf_init(&sql, (size_t)256 << 20);
-    kn_buf_printf(&sql, "SELECT count(*) FROM (%s) AS r", kn_read_sql(read));
-    int64_t count = 0;
-    KnCode rc = kn_buf_check(&sql, err);
-    if (rc == KN_OK)
-        rc = kn_session_query_i64(ce.session, sql.data, &count, err);
-    kn_read_close(read);
-    return rc == KN_OK ? print_count(call, count, err) : rc;
+    KN_TRY(kn_read_count(plan, ce.session, opts, &count, err));
+    return print_count(call, count, err);
 }
 
 static KnCode next_batch(void *arg, KnBatch **ret, KnErr *err)
