@@ -255,65 +255,16 @@ KnCode kn_reader_run(const KnReader *reader, KnErr *err)
 
 /* ---- counting live rows ---- */
 
-/* A row for each range of a file with deletes: (number, task, first, last). */
-static size_t list_ranges(const KnChunkPlan *plan, const size_t *task_of, KnBuf *sql)
+static void count_ranges(KnChunkPlan *plan, const KnRead *read, const size_t *task_of)
 {
-    size_t number = 0, listed = 0;
     for (size_t i = 0; i < plan->n_chunks; ++i) {
-        for (size_t k = 0; k < plan->chunks[i].n_ranges; ++k, ++number) {
-            const KnChunkRange *range = &plan->chunks[i].ranges[k];
-            if (task_of[range->file] == SIZE_MAX)
-                continue;
-            kn_buf_printf(sql, "%s(%zu,%zu,%" PRId64 ",%" PRId64 ")", listed++ ? "," : "", number,
-                          task_of[range->file], range->first_row,
-                          range->first_row + range->n_rows - 1);
+        for (size_t k = 0; k < plan->chunks[i].n_ranges; ++k) {
+            KnChunkRange *range = &plan->chunks[i].ranges[k];
+            if (task_of[range->file] != SIZE_MAX)
+                range->live_rows = kn_read_live_rows_in(read, task_of[range->file],
+                                                        range->first_row, range->n_rows);
         }
     }
-    return listed;
-}
-
-static KnChunkRange *range_at(KnChunkPlan *plan, int64_t number)
-{
-    for (size_t i = 0; i < plan->n_chunks; ++i) {
-        if (number < (int64_t)plan->chunks[i].n_ranges)
-            return &plan->chunks[i].ranges[number];
-        number -= (int64_t)plan->chunks[i].n_ranges;
-    }
-    abort(); /* the numbers are our own */
-}
-
-static KnCode read_counts(KnSession *ses, const char *sql, KnChunkPlan *plan, KnErr *err)
-{
-    KnStream *stream = NULL;
-    KN_TRY(kn_session_query(ses, sql, &stream, err));
-    KnCode rc;
-    for (;;) {
-        KN_BATCH_AUTO batch = NULL;
-        rc = kn_stream_next(stream, &batch, err);
-        if (rc != KN_OK || !batch)
-            break;
-        KnVector number = kn_batch_vector(batch, 0), count = kn_batch_vector(batch, 1);
-        for (size_t i = 0; i < kn_batch_rows(batch); ++i)
-            range_at(plan, ((const int64_t *)number.data)[i])->live_rows =
-                ((const int64_t *)count.data)[i];
-    }
-    stream = kn_stream_close(stream);
-    return rc;
-}
-
-static KnCode count_ranges(const KnReader *reader, KnChunkPlan *plan, const KnRead *read,
-                           const size_t *task_of, KnErr *err)
-{
-    KN_BUF_AUTO sql;
-    kn_buf_init(&sql, (size_t)256 << 20);
-    kn_buf_text(&sql, "SELECT r.n::BIGINT, count(p._pos) FROM (VALUES ");
-    if (list_ranges(plan, task_of, &sql) == 0)
-        return KN_OK;
-    kn_buf_text(&sql, ") r(n, t, a, b) LEFT JOIN (SELECT _task, _pos FROM (");
-    kn_buf_text(&sql, kn_read_sql(read));
-    kn_buf_text(&sql, ")) p ON p._task = r.t AND p._pos >= r.a AND p._pos <= r.b GROUP BY r.n");
-    KN_TRY(kn_buf_check(&sql, err));
-    return read_counts(reader->ses, sql.data, plan, err);
 }
 
 KnCode kn_reader_count(const KnReader *reader, KnChunkPlan *plan, KnErr *err)
@@ -333,11 +284,11 @@ KnCode kn_reader_count(const KnReader *reader, KnChunkPlan *plan, KnErr *err)
         KnReadOptions opts = {.schema = reader->schema, .with_position = true};
         KnScanTasks tasks = {sel.tasks.items, sel.tasks.len};
         rc = kn_read_open(reader->win->tbl, reader->ses, tasks, &opts, &read, err);
-        if (rc == KN_OK)
-            rc = count_ranges(reader, plan, read, task_of, err);
-        read = kn_read_close(read);
-        if (rc == KN_OK)
+        if (rc == KN_OK) {
+            count_ranges(plan, read, task_of);
             kn_chunk_plan_settle(plan);
+        }
+        read = kn_read_close(read);
     }
     kn_vec_done(&sel.tasks);
     kn_vec_done(&sel.segments);

@@ -49,6 +49,8 @@ const char *kn_read_group_sql(const KnRead *read, size_t group);
 void kn_read_live_sql(const KnRead *read, const char *task, const char *pos, KnBuf *buf);
 /** Rows of a task's file that are live in this read (its filter left aside). */
 int64_t kn_read_live_rows(const KnRead *read, size_t task);
+/** The same of rows first, ..., first + n - 1 of the file. */
+int64_t kn_read_live_rows_in(const KnRead *read, size_t task, int64_t first, int64_t n);
 /** With keep_positions: the rows of a task's file that position deletes and deletion vectors delete
  * (equality deletes left aside), a bit for each row, as long as the read; NULL = none. */
 const uint64_t *kn_read_position_words(const KnRead *read, size_t task);

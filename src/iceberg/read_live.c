@@ -90,13 +90,26 @@ KnCode kn_read_keep_positions(KnRead *read, KnErr *err)
     return KN_OK;
 }
 
-int64_t kn_read_live_rows(const KnRead *read, size_t task)
+int64_t kn_read_live_rows_in(const KnRead *read, size_t task, int64_t first, int64_t n)
 {
     const KnReadFile *file = &read->files[task];
+    int64_t end = n > file->n_rows - first ? file->n_rows : first + n;
     int64_t dead = 0;
-    for (size_t i = 0; file->dead && i < (size_t)file->n_rows / 64 + 1; i++)
-        dead += __builtin_popcountll(file->dead[i]);
-    return file->n_rows - dead;
+    for (int64_t row = first; file->dead && row < end;) {
+        /* A word, less the bits before the first row and after the last. */
+        uint64_t word = file->dead[row / 64] >> (row % 64);
+        int64_t count = 64 - row % 64 < end - row ? 64 - row % 64 : end - row;
+        if (count < 64)
+            word &= (UINT64_C(1) << count) - 1;
+        dead += __builtin_popcountll(word);
+        row += count;
+    }
+    return first < end ? end - first - dead : 0;
+}
+
+int64_t kn_read_live_rows(const KnRead *read, size_t task)
+{
+    return kn_read_live_rows_in(read, task, 0, read->files[task].n_rows);
 }
 
 const uint64_t *kn_read_position_words(const KnRead *read, size_t task)
@@ -117,50 +130,67 @@ static const KnRead *find_read(int64_t id)
     return found;
 }
 
-/* The file that a row belongs to; the read is closed when there is none. */
-static const KnReadFile *find_file(const KnScalarCall *call, const KnRead *read, size_t i)
+/* Rows of a file, one after the other: the file is looked up when it changes. */
+typedef struct Cursor {
+    const KnRead *read;
+    int64_t number;
+    const KnReadFile *file;
+} Cursor;
+
+static KnCode cursor_open(const KnScalarCall *call, Cursor *ret, KnErr *err)
 {
-    const int64_t *ids = call->args[0].data;
-    const int64_t *files = call->args[1].data;
-    if (!read || ids[i] != read->id || files[i] < 0 || (size_t)files[i] >= read->n_files)
-        return NULL;
-    return &read->files[files[i]];
+    int64_t id = ((const int64_t *)call->args[0].data)[0];
+    *ret = (Cursor){.read = find_read(id), .number = -1};
+    return ret->read ? KN_OK : kn_err_set(err, KN_E_INVAL, "read %" PRId64 " is closed", id);
 }
 
-static KnCode closed(const KnScalarCall *call, KnErr *err)
+static KnCode cursor_move(Cursor *at, int64_t number, KnErr *err)
 {
-    return kn_err_set(err, KN_E_INVAL, "read %" PRId64 " is closed",
-                      ((const int64_t *)call->args[0].data)[0]);
+    if (number < 0 || (size_t)number >= at->read->n_files)
+        return kn_err_set(err, KN_E_INVAL, "read %" PRId64 " has no file %" PRId64, at->read->id,
+                          number);
+    at->number = number;
+    at->file = &at->read->files[number];
+    return KN_OK;
+}
+
+static inline bool is_set(const uint64_t *bits, int64_t row)
+{
+    return bits[row / 64] >> (row % 64) & 1;
 }
 
 static KnCode live(const KnScalarCall *call, KnErr *err)
 {
+    const int64_t *files = call->args[1].data;
     const int64_t *rows = call->args[2].data;
     bool *out = call->out_data;
-    const KnRead *read = call->rows ? find_read(((const int64_t *)call->args[0].data)[0]) : NULL;
+    Cursor at;
+    if (call->rows == 0)
+        return KN_OK;
+    KN_TRY(cursor_open(call, &at, err));
     for (size_t i = 0; i < call->rows; i++) {
-        const KnReadFile *file = find_file(call, read, i);
-        if (!file)
-            return closed(call, err);
-        int64_t row = rows[i];
-        out[i] = !file->dead || row < 0 || row >= file->n_rows ||
-                 !(file->dead[row / 64] >> (row % 64) & 1);
+        if (files[i] != at.number)
+            KN_TRY(cursor_move(&at, files[i], err));
+        out[i] = !at.file->dead || rows[i] < 0 || rows[i] >= at.file->n_rows ||
+                 !is_set(at.file->dead, rows[i]);
     }
     return KN_OK;
 }
 
 static KnCode wanted(const KnScalarCall *call, KnErr *err)
 {
+    const int64_t *files = call->args[1].data;
     const int64_t *rows = call->args[2].data;
     bool *out = call->out_data;
-    const KnRead *read = call->rows ? find_read(((const int64_t *)call->args[0].data)[0]) : NULL;
+    Cursor at;
+    if (call->rows == 0)
+        return KN_OK;
+    KN_TRY(cursor_open(call, &at, err));
     for (size_t i = 0; i < call->rows; i++) {
-        const KnReadFile *file = find_file(call, read, i);
-        if (!file)
-            return closed(call, err);
-        int64_t row = rows[i];
-        out[i] = file->wanted && row >= 0 && row < file->n_rows &&
-                 (file->wanted[row / 64] >> (row % 64) & 1);
+        if (files[i] != at.number)
+            KN_TRY(cursor_move(&at, files[i], err));
+        out[i] = at.file->wanted && rows[i] >= 0 && rows[i] < at.file->n_rows &&
+                 is_set(at.file->wanted, rows[i]);
     }
     return KN_OK;
 }
