@@ -46,12 +46,17 @@ def table(metadata):
     return StaticTable.from_metadata(metadata)
 
 
-def ice_scan(metadata):
-    print(sum(batch.num_rows for batch in table(metadata).scan().to_arrow_batch_reader()))
+def scan_of(metadata, branch):
+    read = table(metadata)
+    return read.scan(snapshot_id=read.snapshot_by_name(branch).snapshot_id) if branch else read.scan()
 
 
-def ice_count(metadata):
-    print(table(metadata).scan().count())
+def ice_scan(metadata, branch=None):
+    print(sum(batch.num_rows for batch in scan_of(metadata, branch).to_arrow_batch_reader()))
+
+
+def ice_count(metadata, branch=None):
+    print(scan_of(metadata, branch).count())
 
 
 def ice_plan(metadata, where=None):

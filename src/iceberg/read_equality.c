@@ -6,7 +6,8 @@
  * deletes that apply to the files are mostly tails of one another: such lists form a chain c, a
  * delete has a place j in it, and a file starts at some place o, so that "applies" is `c = c AND
  * o <= j`. Of deletes with the same key the last place is enough. So one hash join on the key finds
- * the rows, however many delete files there are; it reads the key columns only.
+ * the rows, however many delete files there are; it reads the key columns only, and is asked only
+ * for rows that get through a filter of the keys (read_keys.c).
  *
  * Keys compare as Java does: NULL equals NULL, NaN equals NaN, but 0.0 is not -0.0: the engine
  * takes the zeros as equal, so a second key column tells them apart. Delete files are projected by
@@ -39,10 +40,11 @@ typedef struct Loader {
     KN_VEC(const KnManifestEntry *) entries; /* distinct delete files */
     KN_VEC(Chain) chains;
     size_t n_listed;
-    Listed *listed;    /* longest list first */
-    Listed **by_index; /* of the file in the read; NULL = no delete applies */
-    const char *stage; /* table of keys as they are in the delete files */
-    const char *table; /* (c, j, k0, s0, k1, …) */
+    Listed *listed;      /* longest list first */
+    Listed **by_index;   /* of the file in the read; NULL = no delete applies */
+    const char *stage;   /* table of keys as they are in the delete files */
+    const char *table;   /* (c, j, k0, s0, k1, …) */
+    KnKeyFilter *filter; /* of its keys */
 } Loader;
 
 static int compare_ids(const void *a, const void *b)
@@ -220,6 +222,10 @@ static KnCode load_keys(Loader *l, KnErr *err)
     for (size_t i = 0; i < l->entries.len; i++)
         list[i] = &files[i];
     KN_TRY(kn_read_each_shape(list, l->entries.len, load_shape, l, err));
+    if (l->entries.len == 1) {
+        l->table = l->stage; /* one place for each key */
+        return KN_OK;
+    }
     l->table = kn_read_new_table(l->read, "e");
     const char *sql =
         kn_arena_printf(arena,
@@ -261,12 +267,14 @@ static void write_places(const Loader *l, KnReadFile *const *files, size_t n, Kn
 static KnCode write_match(const Loader *l, const KnOutputs *out, const KnProject *project,
                           KnBuf *buf, KnErr *err)
 {
-    kn_buf_text(buf, "SELECT b.f, b.p FROM (SELECT ");
+    kn_buf_text(buf, "SELECT b.f, b.p FROM (SELECT * FROM (SELECT ");
     KN_TRY(kn_read_outputs_sql(out, project, buf, err));
     KN_TRY(write_keys(l, project, buf, err));
     write_places(l, project->files, project->n_files, buf);
     kn_buf_text(buf, "CAST(file_index AS BIGINT) AS f, CAST(file_row_number AS BIGINT) AS p FROM ");
     kn_read_source_sql(l->read, project->files, project->n_files, buf);
+    kn_buf_text(buf, ") AS a WHERE ");
+    kn_key_filter_sql(l->filter, l->n_ids, buf);
     kn_buf_printf(buf, ") AS b SEMI JOIN %s AS e", l->table);
     write_conditions(l, buf);
     KN_TRY(kn_read_where_sql(out, &l->read->opts, buf, err));
@@ -303,7 +311,10 @@ static KnCode load_set(KnRead *read, const int32_t *ids, size_t n_ids, KnErr *er
     make_chains(&l);
     KnCode rc = load_keys(&l, err);
     if (rc == KN_OK)
+        rc = kn_key_filter_open(read->ses, l.table, n_ids, &l.filter, err);
+    if (rc == KN_OK)
         rc = match_files(&l, err);
+    kn_key_filter_close(l.filter);
     kn_map_free(l.files);
     kn_vec_done(&l.entries);
     kn_vec_done(&l.chains);

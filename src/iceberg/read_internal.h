@@ -106,6 +106,16 @@ KN_NODISCARD KnCode kn_read_keep_positions(KnRead *read, KnErr *err);
 KN_NODISCARD KnCode kn_read_live_open(KnRead *read, KnErr *err);
 void kn_read_live_close(KnRead *read);
 
+/* ---- read_keys.c ---- */
+typedef struct KnKeyFilter KnKeyFilter;
+/** Of the keys k0, ... in a table of ses. */
+KN_NODISCARD KnCode kn_key_filter_open(KnSession *ses, const char *table, size_t n_keys,
+                                       KnKeyFilter **ret, KnErr *err);
+/** A condition over k0, ...: true for all rows with such a key, and for few others. Holds until
+ * close. */
+void kn_key_filter_sql(const KnKeyFilter *filter, size_t n_keys, KnBuf *buf);
+KnKeyFilter *kn_key_filter_close(KnKeyFilter *filter);
+
 KN_NODISCARD KnCode kn_read_load_positions(KnRead *read, KnErr *err);
 KN_NODISCARD KnCode kn_read_load_vectors(KnRead *read, KnErr *err);
 KN_NODISCARD KnCode kn_read_load_equality(KnRead *read, KnErr *err);
