@@ -136,6 +136,7 @@ KnEngine *kn_engine_close(KnEngine *eng)
     if (eng->own_spill)
         (void)nftw(eng->own_spill, remove_entry, OPEN_FDS, FTW_DEPTH | FTW_PHYS);
     free(eng->own_spill);
+    kn_vec_done(&eng->scalars);
     pthread_mutex_destroy(&eng->lock);
     free(eng);
     return NULL;

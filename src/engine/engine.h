@@ -110,6 +110,8 @@ typedef struct KnScalarFn {
 } KnScalarFn;
 /** Functions are visible to every session of the engine. Must not call the engine. */
 KN_NODISCARD KnCode kn_engine_add_scalar(KnEngine *eng, const KnScalarFn *fn, KnErr *err);
+/** Has a function of this name been added? */
+bool kn_engine_has_scalar(KnEngine *eng, const char *name);
 
 /* ---- rows of ours as a relation (how sinks hand batches to INSERT) ---- */
 typedef struct KnFeed KnFeed;

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 #include "engine/engine.h"
 
 #define KN_ENGINE_VERSION "v1.5.5"
@@ -22,9 +23,10 @@ struct KnEngine {
     duckdb_database db;
     duckdb_connection admin;
     pthread_mutex_t lock;
-    KnFeed *feeds;        /* open feeds, linked by next */
-    bool feed_registered; /* the table function kn_feed exists */
-    char *own_spill;      /* folder made here and removed at close; NULL = the caller's */
+    KnFeed *feeds;                /* open feeds, linked by next */
+    bool feed_registered;         /* the table function kn_feed exists */
+    KN_VEC(const char *) scalars; /* names of functions of ours; their entries own them */
+    char *own_spill;              /* folder made here and removed at close; NULL = the caller's */
     atomic_int n_sessions;
     struct KnOpenFile *open_file;
 };

@@ -10,6 +10,8 @@
  * The registered entry lives as long as the engine, which frees it. Calls come from the engine's
  * worker threads, several at a time.
  */
+#include <string.h>
+
 #include "engine/engine_internal.h"
 
 typedef struct ScalarEntry {
@@ -164,8 +166,20 @@ KnCode kn_engine_add_scalar(KnEngine *eng, const KnScalarFn *fn, KnErr *err)
         if (duckdb_register_scalar_function(eng->admin, function) != DuckDBSuccess)
             code =
                 kn_err_set(err, KN_E_INVAL, "function %s: the engine does not take it", fn->name);
+        else
+            *kn_vec_push(&eng->scalars) = kn_arena_strdup(arena, fn->name);
         pthread_mutex_unlock(&eng->lock);
     }
     duckdb_destroy_scalar_function(&function);
     return code;
+}
+
+bool kn_engine_has_scalar(KnEngine *eng, const char *name)
+{
+    bool found = false;
+    pthread_mutex_lock(&eng->lock);
+    kn_vec_foreach (&eng->scalars, known)
+        found = found || strcmp(*known, name) == 0;
+    pthread_mutex_unlock(&eng->lock);
+    return found;
 }

@@ -89,12 +89,9 @@ static KnCode make_known(KnSession *ses, KnErr *err)
                      .return_type = "BIGINT",
                      .fn = kn_sift,
                      .any_more = true};
-    int64_t n = 0;
+    KnEngine *eng = kn_session_engine(ses);
     pthread_mutex_lock(&registering);
-    KnCode rc = kn_session_query_i64(
-        ses, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'kn_sift'", &n, err);
-    if (rc == KN_OK && n == 0)
-        rc = kn_engine_add_scalar(kn_session_engine(ses), &fn, err);
+    KnCode rc = kn_engine_has_scalar(eng, fn.name) ? KN_OK : kn_engine_add_scalar(eng, &fn, err);
     pthread_mutex_unlock(&registering);
     return rc;
 }

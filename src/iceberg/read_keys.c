@@ -114,13 +114,12 @@ static KnCode make_known(KnSession *ses, KnErr *err)
          .any_more = true},
     };
     static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
-    int64_t known = 0;
+    KnEngine *eng = kn_session_engine(ses);
+    KnCode rc = KN_OK;
     pthread_mutex_lock(&registering);
-    KnCode rc = kn_session_query_i64(
-        ses, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'kn_key_find'", &known,
-        err);
-    for (size_t i = 0; rc == KN_OK && known == 0 && i < sizeof(fns) / sizeof(fns[0]); i++)
-        rc = kn_engine_add_scalar(kn_session_engine(ses), &fns[i], err);
+    for (size_t i = 0; rc == KN_OK && i < sizeof(fns) / sizeof(fns[0]); i++)
+        if (!kn_engine_has_scalar(eng, fns[i].name))
+            rc = kn_engine_add_scalar(eng, &fns[i], err);
     pthread_mutex_unlock(&registering);
     return rc;
 }

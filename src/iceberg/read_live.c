@@ -195,15 +195,6 @@ static KnCode wanted(const KnScalarCall *call, KnErr *err)
     return KN_OK;
 }
 
-static bool is_known(KnSession *ses, const char *name)
-{
-    KN_BUF_AUTO sql;
-    kn_buf_init(&sql, 256);
-    kn_buf_printf(&sql, "SELECT count(*) FROM duckdb_functions() WHERE function_name = '%s'", name);
-    int64_t n = 0;
-    return kn_session_query_i64(ses, sql.data, &n, NULL) == KN_OK && n > 0;
-}
-
 static KnCode make_known(KnRead *read, KnErr *err)
 {
     static const char *const types[] = {"BIGINT", "BIGINT", "BIGINT"};
@@ -216,11 +207,12 @@ static KnCode make_known(KnRead *read, KnErr *err)
          .fn = wanted},
     };
     static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
+    KnEngine *eng = kn_session_engine(read->ses);
     KnCode rc = KN_OK;
     pthread_mutex_lock(&registering);
     for (size_t i = 0; rc == KN_OK && i < sizeof(fns) / sizeof(fns[0]); i++)
-        if (!is_known(read->ses, fns[i].name))
-            rc = kn_engine_add_scalar(kn_session_engine(read->ses), &fns[i], err);
+        if (!kn_engine_has_scalar(eng, fns[i].name))
+            rc = kn_engine_add_scalar(eng, &fns[i], err);
     pthread_mutex_unlock(&registering);
     return rc;
 }
