@@ -259,7 +259,7 @@ static KnCode copy_range(Deletes *d, const Range *range, KnErr *err)
     const KnMetadata *md = w->tbl->md;
     KN_TRY(kn_writer_check_cancelled(w, err));
     const char *name = kn_arena_printf(w->arena, "%05" PRId64 "-%s-", w->n_commands++, w->uuid);
-    KnWritePlace place;
+    KnWritePlace place = {0};
     const char *target = NULL;
     KN_TRY(place_of(d, range, kn_arena_printf(w->arena, "%s0-deletes.parquet", name), &place, err));
     const char *folder = place.folder;

@@ -99,7 +99,9 @@ static void files_that_lose_every_row_go_whole(void **state)
         res = lake_delete(&lake, "TRUE");
         assert_int_equal(res.removed_files, 1);
         assert_int_equal(res.delete_files, 0);
-        assert_int_equal(lake_plan(&lake)->n_tasks, 0);
+        KnPlan *plan = lake_plan(&lake);
+        assert_int_equal(plan->n_tasks, 0);
+        kn_plan_free(plan);
         lake_close(&lake);
     }
 }
