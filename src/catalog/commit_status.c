@@ -12,7 +12,7 @@
 
 #include "base/fault.h"
 #include "catalog/metadata_file.h"
-#include "iceberg/commit_retry.h"
+#include "iceberg/write/commit_retry.h"
 
 static bool log_has(const KnMetadata *md, const char *location)
 {

@@ -7,7 +7,7 @@
  * one has it in its log. Where the log does not reach back far enough, the snapshots that the
  * commit has added tell. Asked again with waits, by the table's commit.status-check properties.
  */
-#include "iceberg/metadata.h"
+#include "iceberg/metadata/metadata.h"
 #include "storage/file_io.h"
 
 typedef struct KnLostCommit {

@@ -7,7 +7,7 @@
  * write.metadata.compression-codec=gzip; the folder is write.metadata.path, else
  * `<location>/metadata`.
  */
-#include "iceberg/metadata.h"
+#include "iceberg/metadata/metadata.h"
 #include "storage/file_io.h"
 
 enum { KN_METADATA_FILE_MAX = 512 << 20 }; /* bytes; larger documents are refused */

@@ -10,7 +10,7 @@
 #include "cdc/chunk_plan.h"
 
 #include "base/vec.h"
-#include "iceberg/row_sql.h"
+#include "iceberg/scan/row_sql.h"
 
 #define ROW_STEP    INT64_C(2048)
 #define MAX_BUCKETS UINT64_C(4096)

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cdc/sink.h"
-#include "iceberg/changelog.h"
+#include "iceberg/changes/changelog.h"
 
 #define KN_CHUNK_PLAN_VERSION 1
 

@@ -7,7 +7,7 @@
 #include "cdc/chunk_plan.h"
 #include "cdc/delivery.h"
 #include "engine/engine.h"
-#include "iceberg/changelog.h"
+#include "iceberg/changes/changelog.h"
 
 struct KnDelivery {
     KnArena *arena; /* lives as long as the delivery */

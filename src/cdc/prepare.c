@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "cdc/delivery_internal.h"
 #include "cdc/reader.h"
-#include "iceberg/row_sql.h"
+#include "iceberg/scan/row_sql.h"
 
 #define MAX_PLAN_TEXT ((size_t)512 << 20)
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "iceberg/read.h"
+#include "iceberg/scan/read.h"
 
 typedef struct Segment {
     size_t task; /* index among the tasks that are read */

@@ -9,7 +9,7 @@
 #include "cdc/chunk_plan.h"
 #include "cdc/queue.h"
 #include "engine/engine.h"
-#include "iceberg/changelog.h"
+#include "iceberg/changes/changelog.h"
 
 typedef struct KnReader {
     const KnWindow *win;

@@ -25,7 +25,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/batch.h"
-#include "iceberg/type.h"
+#include "iceberg/schema/type.h"
 
 typedef enum KnSinkMode {
     KN_SINK_UPSERT, /* keys: the last row of a key stays; no keys: inserts append, deletes remove */

@@ -20,8 +20,8 @@
 #include "cli/cdc/run_report.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "iceberg/read.h"
-#include "iceberg/write.h"
+#include "iceberg/scan/read.h"
+#include "iceberg/write/write.h"
 
 typedef struct DemoOptions {
     KnCommonOptions common;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "iceberg/value.h"
+#include "iceberg/schema/value.h"
 
 enum { MAX_LEVELS = 64 };
 

@@ -7,7 +7,7 @@
  * consistent view: metadata never changes under it; kn_table_refresh() gives it the newest. One
  * thread at a time.
  */
-#include "iceberg/metadata.h"
+#include "iceberg/metadata/metadata.h"
 #include "storage/file_io.h"
 
 typedef struct KnCatalog KnCatalog;

@@ -7,8 +7,8 @@
 
 #include "catalog/catalog.h"
 #include "engine/arrow.h"
-#include "iceberg/changelog.h"
-#include "iceberg/read.h"
+#include "iceberg/changes/changelog.h"
+#include "iceberg/scan/read.h"
 
 struct KnutTable {
     KnArena *arena;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iceberg/changelog.h"
+#include "iceberg/changes/changelog.h"
 #include "lib/lib_internal.h"
 
 static KnLocator locator(KnArena *arena, const KnutOpen *open)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "iceberg/alter_internal.h"
+#include "iceberg/alter/alter_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

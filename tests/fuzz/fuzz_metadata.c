@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iceberg/metadata.h"
+#include "iceberg/metadata/metadata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "iceberg/read_avro.h"
+#include "iceberg/scan/read_avro.h"
 
 enum { ROWS_MAX = 10000 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iceberg/partition.h"
-#include "iceberg/type.h"
+#include "iceberg/schema/partition.h"
+#include "iceberg/schema/type.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * alter.c - `knut table alter`: changes of a table's shape, as one commit; prints what is different
  * now, a line each.
  */
-#include "iceberg/alter.h"
+#include "iceberg/alter/alter.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "cli/commands.h"
 #include "cli/table/rows_out.h"
-#include "iceberg/changelog.h"
+#include "iceberg/changes/changelog.h"
 
 typedef struct ChangesOptions {
     KnCommonOptions common;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compact.c - `knut table compact`: Iceberg's rewrite_data_files, under its option names. */
-#include "iceberg/compact.h"
+#include "iceberg/maintain/compact.h"
 
 #include "base/stop.h"
 #include "cli/commands.h"
@@ -8,7 +8,7 @@
 #include "cli/table/manage_args.h"
 #include "cli/table/rewrite_args.h"
 #include "cli/table/table_args.h"
-#include "iceberg/partition_internal.h"
+#include "iceberg/schema/partition_internal.h"
 
 enum { STRATEGY_BINPACK, STRATEGY_SORT };
 enum { SAY_TRUE, SAY_FALSE };

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/table/manage_args.h"
-#include "iceberg/orphans.h"
+#include "iceberg/maintain/orphans.h"
 
 typedef struct DropOptions {
     KnCommonOptions common;

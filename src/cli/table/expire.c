@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire.c - `knut table expire`: old snapshots and refs go, and the files that only they had. */
-#include "iceberg/expire.h"
+#include "iceberg/maintain/expire.h"
 
 #include "base/stop.h"
 #include "cli/commands.h"

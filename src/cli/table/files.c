@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "iceberg/manifest.h"
+#include "iceberg/manifest/manifest.h"
 
 typedef struct FilesOptions {
     KnCommonOptions common;

@@ -2,8 +2,8 @@
 #pragma once
 /* manage_args.h - what the commands that manage snapshots, refs and files read and print alike. */
 #include "cli/command.h"
-#include "iceberg/reach.h"
-#include "iceberg/refs.h"
+#include "iceberg/maintain/reach.h"
+#include "iceberg/maintain/refs.h"
 
 /** The call's table; a bare one, which cannot be committed to, is KN_E_INVAL. */
 KN_NODISCARD KnCode kn_args_open_writable(const KnCall *call, KnCallTable *ret, KnErr *err);

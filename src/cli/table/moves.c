@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/table/manage_args.h"
-#include "iceberg/refs.h"
+#include "iceberg/maintain/refs.h"
 
 typedef struct MoveOptions {
     KnCommonOptions common;

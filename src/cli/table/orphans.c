@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* orphans.c - `knut table orphans`: files that no metadata of the table reaches are removed. */
-#include "iceberg/orphans.h"
+#include "iceberg/maintain/orphans.h"
 
 #include "base/clock.h"
 #include "base/stop.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* refs.c - `knut table branch` and `knut table tag`: list, make, move and drop refs. */
-#include "iceberg/refs.h"
+#include "iceberg/maintain/refs.h"
 
 #include "cli/commands.h"
 #include "cli/output.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite_deletes.c - `knut table rewrite-deletes`: Iceberg's rewrite_position_delete_files. */
-#include "iceberg/rewrite_deletes.h"
+#include "iceberg/maintain/rewrite_deletes.h"
 
 #include "base/stop.h"
 #include "cli/commands.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite_manifests.c - `knut table rewrite-manifests`: Iceberg's rewrite_manifests. */
-#include "iceberg/rewrite_manifests.h"
+#include "iceberg/maintain/rewrite_manifests.h"
 
 #include "base/stop.h"
 #include "cli/commands.h"

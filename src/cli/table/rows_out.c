@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "cli/output.h"
-#include "iceberg/read.h"
+#include "iceberg/scan/read.h"
 
 enum { ROW_MAX = 1 << 30 };
 

@@ -2,7 +2,7 @@
 #pragma once
 /* rows_out.h - batches of table rows on stdout, as an aligned table or JSON lines. */
 #include "cli/command.h"
-#include "iceberg/type.h"
+#include "iceberg/schema/type.h"
 
 typedef struct KnRowsOut {
     KnOutputFormat format;

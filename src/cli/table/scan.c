@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/table/rows_out.h"
-#include "iceberg/read.h"
+#include "iceberg/scan/read.h"
 
 typedef struct ScanOptions {
     KnCommonOptions common;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats.c - `knut table stats` and `knut table partition-stats`: statistics of a snapshot, computed
  * and set. */
-#include "iceberg/stats.h"
+#include "iceberg/stats/stats.h"
 
 #include "base/stop.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "iceberg/partition.h"
+#include "iceberg/schema/partition.h"
 
 typedef struct StatsCommandOptions {
     KnCommonOptions common;

@@ -3,7 +3,7 @@
 /* table_args.h - what several table commands read from their words: files with rows, schemas,
  * results. */
 #include "cli/command.h"
-#include "iceberg/write.h"
+#include "iceberg/write/write.h"
 
 /** Where rows to write come from. */
 typedef struct KnRowsFrom {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - `knut table append`, `delete`, `overwrite`, `upsert`: one new snapshot each. */
-#include "iceberg/write.h"
+#include "iceberg/write/write.h"
 
 #include "base/stop.h"
 #include "cli/commands.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* alter_support.h - changes in words against a table's metadata, and what came out as text. */
-#include "iceberg/alter_internal.h"
+#include "iceberg/alter/alter_internal.h"
 #include "unit/iceberg/meta_support.h"
 
 /** A table without snapshots. The caller drops it. */

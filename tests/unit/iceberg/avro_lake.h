@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "codec/avro.h"
-#include "iceberg/read.h"
+#include "iceberg/scan/read.h"
 
 enum { MAX_FILES = 8 };
 

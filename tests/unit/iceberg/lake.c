@@ -11,8 +11,8 @@
 
 #include "base/random.h"
 #include "engine/parquet.h"
-#include "iceberg/read.h"
-#include "iceberg/write_internal.h"
+#include "iceberg/scan/read.h"
+#include "iceberg/write/write_internal.h"
 #include "support/tempdir.h"
 
 typedef struct LakeCatalog {

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "engine/engine.h"
-#include "iceberg/changelog.h"
-#include "iceberg/write.h"
+#include "iceberg/changes/changelog.h"
+#include "iceberg/write/write.h"
 
 typedef struct Lake {
     char dir[256];

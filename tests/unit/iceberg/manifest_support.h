@@ -6,7 +6,7 @@
  * The tables are real: v1 was written by PyIceberg, the others by Iceberg's Java library; each
  * holds its last metadata.json, its current snapshot's list and that list's manifests.
  */
-#include "iceberg/manifest_internal.h"
+#include "iceberg/manifest/manifest_internal.h"
 
 typedef struct TestTable {
     KnFileIO *io;

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "iceberg/metadata.h"
+#include "iceberg/metadata/metadata.h"
 
 typedef struct Meta {
     KnArena *arena;

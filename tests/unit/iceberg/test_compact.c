@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "base/random.h"
-#include "iceberg/compact.h"
+#include "iceberg/maintain/compact.h"
 #include "unit/iceberg/unchanged.h"
 
 static const KnSnapshot *head(Lake *lake)

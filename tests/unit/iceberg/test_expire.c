@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "iceberg/expire.h"
-#include "iceberg/refs.h"
+#include "iceberg/maintain/expire.h"
+#include "iceberg/maintain/refs.h"
 #include "unit/iceberg/lake.h"
 
 static const LakeTable plain = {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "iceberg/expire.h"
+#include "iceberg/maintain/expire.h"
 
 #define DAY (INT64_C(24) * 3600 * 1000)
 

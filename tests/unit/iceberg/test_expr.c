@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "iceberg/expr.h"
+#include "iceberg/expr/expr.h"
 
 typedef struct Fixture {
     KnArena *arena;

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "iceberg/expr_range.h"
+#include "iceberg/expr/expr_range.h"
 
 static KnArena *arena;
 

@@ -9,8 +9,8 @@
 
 #include "base/fault.h"
 #include "base/path.h"
-#include "iceberg/orphans.h"
-#include "iceberg/refs.h"
+#include "iceberg/maintain/orphans.h"
+#include "iceberg/maintain/refs.h"
 #include "support/tempdir.h"
 #include "unit/iceberg/lake.h"
 

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "iceberg/partition_internal.h"
+#include "iceberg/schema/partition_internal.h"
 #include "unit/iceberg/meta_support.h"
 
 #define SCHEMA                                                                                     \

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "iceberg/plan.h"
+#include "iceberg/scan/plan.h"
 
 /* Spec 0 has no field, 1 is identity(cat), 2 is identity(cat) again, 3 is void(cat). */
 static const char metadata[] =

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "iceberg/read.h"
+#include "iceberg/scan/read.h"
 #include "support/tempdir.h"
 
 enum { MAX_FILES = 16 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iceberg/refs.h"
+#include "iceberg/maintain/refs.h"
 #include "unit/iceberg/lake.h"
 
 static const LakeTable wap = {.schema = "id long required, name string",

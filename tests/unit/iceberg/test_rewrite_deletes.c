@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 #include "base/random.h"
-#include "iceberg/rewrite_deletes.h"
+#include "iceberg/maintain/rewrite_deletes.h"
 #include "unit/iceberg/unchanged.h"
 
 static const KnSnapshot *head(Lake *lake)

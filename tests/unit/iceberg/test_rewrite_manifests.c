@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "iceberg/manifest_regroup.h"
-#include "iceberg/rewrite_manifests.h"
+#include "iceberg/maintain/manifest_regroup.h"
+#include "iceberg/maintain/rewrite_manifests.h"
 #include "unit/iceberg/unchanged.h"
 
 static const KnSnapshot *head(Lake *lake)

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/random.h"
-#include "iceberg/read.h"
+#include "iceberg/scan/read.h"
 
 typedef struct Fixture {
     KnArena *arena;

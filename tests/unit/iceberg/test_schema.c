@@ -2,7 +2,7 @@
 /* test_schema.c - schemas from JSON and text, looking things up, and what is refused. */
 #include <string.h>
 
-#include "iceberg/type_internal.h"
+#include "iceberg/schema/type_internal.h"
 #include "unit/iceberg/meta_support.h"
 
 #define LIST "{'type':'list','element-id':4,'element':'string','element-required':true}"

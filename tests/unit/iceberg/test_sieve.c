@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "iceberg/sieve.h"
+#include "iceberg/changes/sieve.h"
 
 typedef struct Sides {
     size_t n_before, n_slots;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iceberg/write_internal.h"
+#include "iceberg/write/write_internal.h"
 #include "unit/iceberg/lake.h"
 
 static const KnSnapshot *head(Lake *lake)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iceberg/row_sql.h"
+#include "iceberg/scan/row_sql.h"
 #include "unit/iceberg/lake.h"
 
 static const char *const key_id[] = {"id"};

@@ -2,7 +2,7 @@
 /* test_stats.c - statistics files against counts by the engine. */
 #include <string.h>
 
-#include "iceberg/stats.h"
+#include "iceberg/stats/stats.h"
 #include "support/tempdir.h"
 #include "unit/iceberg/lake.h"
 

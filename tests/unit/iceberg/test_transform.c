@@ -5,8 +5,8 @@
 
 #include "base/random.h"
 #include "engine/engine.h"
-#include "iceberg/partition_internal.h"
-#include "iceberg/value_internal.h"
+#include "iceberg/schema/partition_internal.h"
+#include "iceberg/schema/value_internal.h"
 #include "unit/iceberg/meta_support.h"
 
 static KnTransform transform(Meta *m, const char *text)

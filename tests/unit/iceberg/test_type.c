@@ -2,7 +2,7 @@
 /* test_type.c - names of types, promotion, and the engine's types. */
 #include <string.h>
 
-#include "iceberg/type_internal.h"
+#include "iceberg/schema/type_internal.h"
 #include "unit/iceberg/meta_support.h"
 
 static const char *const primitives[] = {"boolean",

@@ -6,8 +6,8 @@
 
 #include "base/random.h"
 #include "engine/engine.h"
-#include "iceberg/value.h"
-#include "iceberg/value_internal.h"
+#include "iceberg/schema/value.h"
+#include "iceberg/schema/value_internal.h"
 #include "unit/iceberg/meta_support.h"
 
 static const char *hex(Meta *m, KnStr bytes)

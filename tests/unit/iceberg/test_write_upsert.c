@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "base/random.h"
-#include "iceberg/read.h"
+#include "iceberg/scan/read.h"
 #include "unit/iceberg/lake.h"
 
 static const char *const modes[] = {"copy-on-write", "merge-on-read"};

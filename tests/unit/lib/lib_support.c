@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "catalog/catalog.h"
-#include "iceberg/write.h"
+#include "iceberg/write/write.h"
 
 typedef struct Writer {
     KnCatalog *cat;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "duckdb_internal.h"
-#include "iceberg/value.h"
+#include "iceberg/schema/value.h"
 
 typedef struct Convert {
     KnArena *arena;

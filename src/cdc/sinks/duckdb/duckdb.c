@@ -13,10 +13,10 @@
  *   delete, no keys   exactly as many equal rows go as are in the chunk; KN_E_CORRUPT when the
  * target has fewer: it is not what was delivered
  *
- * Equality is Iceberg's (iceberg/row_sql.h), not the engine's, but for the sign of zeros, which the
- * file's compression may drop. Insertion order is not kept in the
- * target: a table has none, and threads may then write side by side. The engine checkpoints its log
- * by size (16 MiB) and at close; bulk rows go to the file directly.
+ * Equality is Iceberg's (iceberg/scan/row_sql.h), not the engine's, but for the sign of zeros,
+ * which the file's compression may drop. Insertion order is not kept in the target: a table has
+ * none, and threads may then write side by side. The engine checkpoints its log by size (16 MiB)
+ * and at close; bulk rows go to the file directly.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "duckdb_internal.h"
-#include "iceberg/row_sql.h"
+#include "iceberg/scan/row_sql.h"
 
 #define FEED  "knut_chunk"
 #define STAGE "temp._knut_stage"

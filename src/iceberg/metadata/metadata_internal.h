@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* metadata_internal.h - what the files that read, write and change table metadata share. */
+#include "iceberg/metadata/metadata.h"
+
+#define KN_FORMAT_VERSION_MAX 3
+#define KN_MAIN_BRANCH        "main"
+
+/** The document of md as JSON: a new reference, or NULL when memory is out or a text is not UTF-8.
+ */
+json_t *kn_metadata_make_json(const KnMetadata *md);
+
+/** What Java's TableMetadata constructor checks of a whole document; KN_E_CORRUPT. */
+KN_NODISCARD KnCode kn_metadata_validate(const KnMetadata *md, KnErr *err);
+
+/** A handle on arena and doc (both taken over, also on failure they stay the caller's until
+ * success). */
+KnMetadata *kn_metadata_wrap(const KnMetadata *md, KnArena *arena, json_t *doc);
+
+/** location without slashes at its end ("s3://" keeps its own). */
+const char *kn_location_strip(KnArena *arena, const char *location);
