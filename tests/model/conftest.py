@@ -15,3 +15,12 @@ from peers.pyice import Lake  # noqa: E402
 def lake(knut, tmp_path):
     """A warehouse whose catalog all writers open."""
     return Lake(knut, tmp_path / "warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """One Spark for all tests of this worker."""
+    from history.spark import Spark
+    session = Spark(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.close()

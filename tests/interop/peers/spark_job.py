@@ -4,74 +4,13 @@
 usage: spark_job.py PLAN.json  ->  <answers>/spark-NAME.json, <answers>/knut-NAME.json
 Knows nothing of the tests; values are spelled as lib/rows.py spells them.
 """
-import datetime as dt
-import decimal
 import json
-import math
 import sys
 import time
 from pathlib import Path
 
-from pyspark.sql import SparkSession
 from spark_upkeep import keep_up
-
-
-def session(plan):
-    options = {
-        "spark.jars": plan["jar"], "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1", "spark.sql.adaptive.enabled": "false",
-        "spark.sql.session.timeZone": "UTC", "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.c": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.c.type": "hadoop",
-        "spark.sql.catalog.c.warehouse": plan["warehouse"], "spark.sql.catalog.c.cache-enabled": "false",
-        "spark.sql.warehouse.dir": plan["warehouse"], "spark.sql.timestampType": "TIMESTAMP_LTZ"}
-    builder = SparkSession.builder.master("local[2]").appName("interop")
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
-    return made
-
-
-def clock(moment):
-    micros = ((moment.hour * 60 + moment.minute) * 60 + moment.second) * 10**6 + moment.microsecond
-    seconds, fraction = divmod(micros, 10**6)
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
-    if seconds % 60 or fraction:
-        text += f":{seconds % 60:02}"
-    if fraction:
-        text += f".{fraction:06}"
-        text = text[:-3] if text.endswith("000") else text
-    return text
-
-
-def spell(value, kind):
-    """kind: Spark's type, for what Python's value does not say."""
-    if value is None:
-        return None
-    name = kind.typeName()
-    if name == "struct":
-        return {field.name: spell(value[i], field.dataType) for i, field in enumerate(kind.fields)}
-    if name == "array":
-        return [spell(item, kind.elementType) for item in value]
-    if name == "map":
-        return [[spell(k, kind.keyType), spell(v, kind.valueType)] for k, v in value.items()]
-    if name in ("timestamp", "timestamp_ntz"):
-        return f"{value.year:04}-{value.month:02}-{value.day:02}T{clock(value)}{'Z' if name == 'timestamp' else ''}"
-    if isinstance(value, dt.date):
-        return f"{value.year:04}-{value.month:02}-{value.day:02}"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, decimal.Decimal):
-        return format(value, "f")
-    if isinstance(value, (bytes, bytearray)):
-        return "0x" + bytes(value).hex()
-    return value
-
-
-def rows(frame):
-    return [spell(row, frame.schema) for row in frame.collect()]
+from spark_values import rows, session
 
 
 def answer(path, make):
@@ -124,7 +63,7 @@ def read_table(spark, location, snapshots, lineage):
 
 def main():
     plan = json.loads(Path(sys.argv[1]).read_text())
-    spark = session(plan)
+    spark = session(plan["jar"], plan["warehouse"], {})
     spark.sql("CREATE NAMESPACE IF NOT EXISTS c.s")
     for name, statements in plan["tables"].items():
         answer(f"{plan['answers']}/spark-{name}.json", lambda: make_table(
