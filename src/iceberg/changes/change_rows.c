@@ -97,7 +97,7 @@ static KnCode put_select(KnChangeRows *rows, const KnWindow *win, const KnChange
              "'update_before' ELSE 'update_after' END");
     kn_buf_text(buf, " FROM (");
     KN_TRY(put_paired(buf, opts, rows->table, err));
-    kn_buf_text(buf, ") AS p ORDER BY kind, place, op");
+    kn_buf_text(buf, ") AS p ORDER BY kind, place, rank, op");
     return KN_OK;
 }
 

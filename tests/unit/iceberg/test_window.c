@@ -108,6 +108,21 @@ static void a_rewrite_is_computed_and_priced(void **state)
     lake_close(&lake);
 }
 
+static void images_of_copies_of_a_row_stay_in_pairs(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &plain);
+    lake_append(&lake, "SELECT 1 AS id, 'old' AS name FROM range(2)");
+    lake_overwrite(&lake, "TRUE", "SELECT 1 AS id, 'new' AS name FROM range(3)");
+    KnWindow *win = last_window(&lake);
+    assert_string_equal(changes(&lake, win, false, true),
+                        "update_before:1=old update_after:1=new update_before:1=old "
+                        "update_after:1=new insert:1=new");
+    kn_window_free(win);
+    lake_close(&lake);
+}
+
 static void images_pair_rows_of_a_key(void **state)
 {
     (void)state;
@@ -392,6 +407,7 @@ int main(void)
         cmocka_unit_test(appends_are_direct_and_free),
         cmocka_unit_test(a_rewrite_is_computed_and_priced),
         cmocka_unit_test(images_pair_rows_of_a_key),
+        cmocka_unit_test(images_of_copies_of_a_row_stay_in_pairs),
         cmocka_unit_test(new_deletes_touch_files),
         cmocka_unit_test(equal_rows_cancel_out_one_by_one),
         cmocka_unit_test(a_balanced_replace_is_empty),
