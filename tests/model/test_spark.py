@@ -39,7 +39,7 @@ def test_a_random_history_by_spark_is_exact_at_every_step(knut, spark, tmp_path,
     print("seed", seed)
     lake = named(knut, tmp_path, f"spark{version}{keyed}")
     h = History(new_table(lake, COLUMNS, version, "knut"), dice, keyed=keyed)
-    play(h, [Spark(h, spark)], 14, Copies(h, tmp_path))
+    play(h, [Spark(h, spark)], 11, Copies(h, tmp_path))
 
 
 def check_reading(h, spark, table):
@@ -60,7 +60,7 @@ def test_a_random_history_by_all_is_exact_at_every_step(knut, spark, tmp_path, v
     others = [(0.3, lambda h: check_reading(h, spark, hand.t))]
     if version == 2:
         others += [(0.3, checks.check_pyiceberg), (0.2, checks.check_duckdb)]
-    play(h, hands, 16, Copies(h, tmp_path), others)
+    play(h, hands, 14, Copies(h, tmp_path), others)
 
 
 def test_sparks_own_change_log_says_the_same(knut, spark, tmp_path):
@@ -71,4 +71,4 @@ def test_sparks_own_change_log_says_the_same(knut, spark, tmp_path):
     columns = Schema(*(field for field in COLUMNS.fields if field.name != "m"))
     h = History(new_table(lake, columns, 2, "knut"), dice)
     hand = Spark(h, spark, delete_files=False)
-    play(h, [hand, Knut(h, merges=False)], 12, None, [(0.5, lambda h: checks.check_changelog_view(h, spark, hand.t))])
+    play(h, [hand, Knut(h, merges=False)], 10, None, [(0.5, lambda h: checks.check_changelog_view(h, spark, hand.t))])
