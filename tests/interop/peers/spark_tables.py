@@ -149,8 +149,16 @@ def knut_tables():
              ("overwrite", "--where", "id >= 20 AND id < 30", "--sql", W.keyed(20, 33, "new")),
              ("append", "--sql", W.keyed(50, 55)), ("delete", "--where", "day = '2024-01-02'")]
     parts = "bucket(2, id), day(ts), truncate(3, s), bo, bucket(3, b), month(da), truncate(4, i)"
+    merge = ("--mode", "merge-on-read")
+    merged = [(command, *(merge if command != "append" else ()), *words) for command, *words in story]
+    merged[4:4] = [("upsert", *merge, "--key", "id,name", "--sql", f"{W.keyed(40, 44)} UNION ALL {W.keyed(60, 62)}"),
+                   ("upsert", *merge, "--key", "id", "--sql", W.keyed(10, 14).replace("0.5", "0.25")),
+                   ("upsert", "--key", "id", "--sql", W.keyed(13, 16, "copied"))]
     tables = {}
     for version in (2, 3):
+        tables[f"merged_v{version}"] = (version, W.KEYED, (), merged)
+        tables[f"merged_parts_v{version}"] = (
+            version, W.KEYED, ("--partition", "day", "--property", "write.delete.granularity=file"), merged)
         tables[f"types_v{version}"] = (version, TYPES, (), types)
         tables[f"parts_v{version}"] = (version, TYPES, ("--partition", parts), types)
         tables[f"nested_v{version}"] = (version, W.NESTED, (), [("append", "--sql", W.NESTED_ROWS), ("delete", "--where", "id = 2")])
