@@ -202,7 +202,7 @@ static void put_preamble(KnBuf *buf, uint8_t longs, uint8_t flags)
 void kn_theta_encode(KnTheta *theta, KnBuf *buf)
 {
     static const uint32_t one = 0x3f800000; /* the sampling probability 1.0, as a float */
-    uint64_t sorted[KEPT_MAX];
+    uint64_t sorted[KEPT_MAX] = {0};
     bool exact;
 
     shrink(theta);

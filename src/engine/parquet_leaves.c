@@ -92,7 +92,7 @@ KnCode kn_pq_leaves_read(const KnPqMeta *meta, KnPqLeafVec *ret, KnErr *err)
     KnThrift t;
     uint64_t n = 0;
     bool good = schema_find(meta, &t, &n) && n > 0;
-    Group stack[MAX_DEPTH];
+    Group stack[MAX_DEPTH] = {0};
     size_t depth = 1;
     if (good)
         stack[0] = (Group){.left = element_parse(&t).n_children}; /* the root has no levels */
