@@ -41,9 +41,9 @@ function(kn_test_library name)
 endfunction()
 
 # Against hanging, not against slowness: generous, as lanes run side by side.
-set(KN_TEST_TIMEOUT 120)
+set(KN_TEST_TIMEOUT 300)
 if(KN_SANITIZE)
-  set(KN_TEST_TIMEOUT 600)
+  set(KN_TEST_TIMEOUT 1200)
 endif()
 
 # kn_test_add(CTEST-NAME SOURCE TARGET [argument...])

@@ -50,6 +50,6 @@ def ask(program, folder):
     (folder / "plan.json").write_text(json.dumps(plan))
     with open(folder / "spark.log", "w", encoding="utf-8") as log:
         done = subprocess.run([PYTHON, "-B", Path(__file__).with_name("spark_job.py"), folder / "plan.json"],
-                              stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=900, cwd=folder,
+                              stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=1800, cwd=folder,
                               env={**os.environ, "TZ": "UTC", "SPARK_LOCAL_DIRS": str(folder / "tmp")})
     assert done.returncode == 0, (folder / "spark.log").read_text()[-4000:]
