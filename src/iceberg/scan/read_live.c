@@ -140,7 +140,7 @@ typedef struct Cursor {
 static KnCode cursor_open(const KnScalarCall *call, Cursor *ret, KnErr *err)
 {
     int64_t id = ((const int64_t *)call->args[0].data)[0];
-    *ret = (Cursor){.read = find_read(id), .number = -1};
+    *ret = (Cursor){.read = find_read(id)};
     return ret->read ? KN_OK : kn_err_set(err, KN_E_INVAL, "read %" PRId64 " is closed", id);
 }
 
@@ -169,7 +169,7 @@ static KnCode live(const KnScalarCall *call, KnErr *err)
         return KN_OK;
     KN_TRY(cursor_open(call, &at, err));
     for (size_t i = 0; i < call->rows; i++) {
-        if (files[i] != at.number)
+        if (!at.file || files[i] != at.number)
             KN_TRY(cursor_move(&at, files[i], err));
         out[i] = !at.file->dead || rows[i] < 0 || rows[i] >= at.file->n_rows ||
                  !is_set(at.file->dead, rows[i]);
@@ -187,7 +187,7 @@ static KnCode wanted(const KnScalarCall *call, KnErr *err)
         return KN_OK;
     KN_TRY(cursor_open(call, &at, err));
     for (size_t i = 0; i < call->rows; i++) {
-        if (files[i] != at.number)
+        if (!at.file || files[i] != at.number)
             KN_TRY(cursor_move(&at, files[i], err));
         out[i] = at.file->wanted && rows[i] >= 0 && rows[i] < at.file->n_rows &&
                  is_set(at.file->wanted, rows[i]);
