@@ -119,7 +119,7 @@ void kn_program_help(KnBuf *out)
         char name[48];
         (void)snprintf(name, sizeof(name), "%s%s%s", command->group ? command->group : "",
                        command->group ? " " : "", command->name);
-        kn_buf_printf(out, "  %-18s %s\n", name, command->summary);
+        kn_buf_printf(out, "  %-24s %s\n", name, command->summary);
     }
     kn_buf_text(out, "\n'knut COMMAND --help' shows a command's options.\n"
                      "Exit status: 0 done, 1 failed, 2 usage or configuration, 3 refused (an "

@@ -8,9 +8,12 @@ import pytest
 
 from lib.program import TOP
 
-COMMANDS = ["demo", "table list", "table create", "table append", "table delete", "table overwrite",
-            "table scan", "table changes", "table show", "table history", "table files", "cdc run",
-            "cdc status", "cdc check", "cdc reload", "help", "version"]
+COMMANDS = ["demo", "table list", "table create", "table alter", "table append", "table delete", "table overwrite",
+            "table upsert", "table compact", "table rewrite-manifests", "table rewrite-deletes", "table scan",
+            "table changes", "table show", "table history", "table files", "table stats", "table partition-stats",
+            "table branch", "table tag", "table rollback", "table set-current", "table fast-forward",
+            "table cherry-pick", "table publish", "table ancestors", "table expire", "table orphans", "table drop",
+            "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "help", "version"]
 ROWS = "SELECT range AS id, 'n' || range AS name FROM range(5)"
 
 
@@ -27,7 +30,7 @@ def filled(table):
 
 
 def test_help_lists_every_command(knut):
-    listed = re.findall(r"^  ((?:table|cdc) \w+|\w+)  ", knut("help").ok().out, re.M)
+    listed = re.findall(r"^  ((?:table|cdc) [\w-]+|\w+)  ", knut("help").ok().out, re.M)
     assert listed == COMMANDS
     assert knut("--help").ok().out == knut("-h").ok().out == knut().ok().out == knut("help").ok().out
 
@@ -168,7 +171,8 @@ ROW_KEYS = {
     "table files": ["content", "file", "format", "spec", "partition", "records", "bytes", "sequence", "snapshot",
                     "first_row_id"],
     "table show": ["table", "location", "metadata", "uuid", "format_version", "last_updated_ms", "current_snapshot",
-                   "snapshots", "schema", "partition_spec", "sort_order", "refs", "properties"],
+                   "snapshots", "schema", "partition_spec", "sort_order", "refs", "statistics",
+                   "partition_statistics", "properties"],
     "table scan": ["id", "name"],
     "table scan --plan": ["file", "spec", "seq", "records", "bytes", "deletes"],
     "table scan --count": ["count"],

@@ -28,7 +28,7 @@ def large_table(program, shared):
         for rows in SMALL, LARGE:
             table = Table(Program(program, scratch), folder / "warehouse", f"ns.rows{rows}")
             table.create(SCHEMA)
-            assert table.append(SELECT.format(rows))["added_rows"] == rows
+            assert table.append(SELECT.format(rows), limit=600)["added_rows"] == rows
     return lambda rows: (once.once(shared, "memory", make) / "warehouse", f"ns.rows{rows}")
 
 
@@ -36,7 +36,7 @@ def peak(knut, tmp_path, delivery, *args):
     """A delivery's report and its peak resident set in KiB."""
     out = tmp_path / "rss"
     wrapper = (sys.executable, "-I", "-S", str(Path(__file__).parent / "lib/rss.py"), str(out))
-    done = knut("cdc", "run", "--once", *delivery.words, "--output", "json", *args, wrap=wrapper, limit=300).ok()
+    done = knut("cdc", "run", "--once", *delivery.words, "--output", "json", *args, wrap=wrapper, limit=600).ok()
     return done.row["deliveries"][0], int(out.read_text())
 
 

@@ -312,9 +312,7 @@ static KnCode run_compact(KnCall *call, KnErr *err)
 const KnCommand kn_cmd_table_compact = {
     .group = "table",
     .name = "compact",
-    .summary =
-        "Rewrite data files without changing rows: fewer, of the wanted size, sorted, without "
-        "deletes (rewrite_data_files)",
+    .summary = "Rewrite data files, not rows: fewer, of the wanted size, sorted, without deletes",
     .about = "  knut table compact --warehouse /data/wh --table shop.orders --dry-run\n"
              "  knut table compact --warehouse /data/wh --table shop.orders --strategy sort \\\n"
              "      --sort-order \"customer, at desc\" --partial-progress",

@@ -187,8 +187,7 @@ static KnCode run_rewrite_deletes(KnCall *call, KnErr *err)
 const KnCommand kn_cmd_table_rewrite_deletes = {
     .group = "table",
     .name = "rewrite-deletes",
-    .summary = "Rewrite files of position deletes: packed, without dangling positions; in format 3 "
-               "as deletion vectors",
+    .summary = "Pack position deletes, without dangling ones; in format 3 as deletion vectors",
     .about = "  knut table rewrite-deletes --warehouse /data/wh --table shop.orders --dry-run",
     .options_size = sizeof(DeletesCommandOptions),
     .locator = offsetof(DeletesCommandOptions, loc),

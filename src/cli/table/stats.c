@@ -129,8 +129,7 @@ const KnCommand kn_cmd_table_stats = {
 const KnCommand kn_cmd_table_partition_stats = {
     .group = "table",
     .name = "partition-stats",
-    .summary = "Count rows, files and deletes of each partition, and set that as a snapshot's "
-               "statistics",
+    .summary = "Count rows, files and deletes of each partition, for a snapshot's statistics",
     .about = "  knut table partition-stats --warehouse /data/wh --table shop.orders\n\n"
              "A Parquet file, as Iceberg's compute_partition_stats makes it, from manifests alone.",
     .options_size = sizeof(StatsCommandOptions),

@@ -37,8 +37,8 @@ class Table:
         self("create", "--schema", schema, *args).ok()
         return self
 
-    def append(self, sql, *args):
-        return self("append", "--sql", sql, "--output", "json", *args).ok().row
+    def append(self, sql, *args, **more):
+        return self("append", "--sql", sql, "--output", "json", *args, **more).ok().row
 
     def delete(self, where, *args):
         return self("delete", "--where", where, "--output", "json", *args).ok().row
