@@ -168,8 +168,8 @@ const KnCommand kn_cmd_table_register = {
     .group = "table",
     .name = "register",
     .summary = "Put a table into a catalog by its newest metadata document",
-    .about = "  knut table register --warehouse /data/wh --table shop.orders --metadata "
-             "/data/wh/shop/orders/metadata/00012-….metadata.json",
+    .about = "  knut table register --warehouse /data/wh --table shop.orders \\\n"
+             "      --metadata /data/wh/shop/orders/metadata/00012-….metadata.json",
     .options_size = sizeof(DropOptions),
     .locator = offsetof(DropOptions, loc),
     .run = run_register,
