@@ -11,6 +11,7 @@
  * Defaults: only columns of primitive types may have one. The specification would allow {} for a
  * struct, and Java's readers refuse to load such a table.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "iceberg/alter/alter_internal.h"
@@ -61,6 +62,7 @@ static KnCode find_field(const KnSchemaEdit *edit, const char *verb, const char 
     KnColumn *col = NULL;
 
     KN_TRY(find_column(edit, verb, path, &col, err));
+    assert(col);
     if (kn_column_in_map_key(col))
         return kn_err_set(err, KN_E_INVAL, "Cannot alter map keys: %s", path);
     if (col->parent->kind != KN_TYPE_STRUCT)

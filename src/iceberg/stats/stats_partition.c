@@ -436,8 +436,10 @@ static KnCode write_file(Partitions *p, const char *path, KnErr *err)
     KnCode rc, dropped;
 
     (void)kn_random_uuid4(uuid);
-    for (char *c = uuid; *c; c++)
-        *c = *c == '-' ? '_' : *c;
+    for (char *c = uuid; *c; c++) {
+        if (*c == '-')
+            *c = '_';
+    }
     table = kn_arena_printf(p->w.arena, "knut_partitions_%s", uuid);
     KN_TRY(create_table(p, table, err));
     rc = insert_rows(p, table, err);
