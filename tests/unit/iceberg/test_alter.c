@@ -57,7 +57,8 @@ static void what_is_wrong_is_said_with_its_place(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         KnCode rc = kn_changes_parse(m->arena, kn_str(cases[i].text), &changes, &m->err);
-        if (rc != KN_E_INVAL || strncmp(m->err.msg, cases[i].message, strlen(cases[i].message)))
+        if (rc != KN_E_INVAL ||
+            strncmp(m->err.msg, cases[i].message, strlen(cases[i].message)) != 0)
             fail_msg("'%s': %s: '%s'", cases[i].text, kn_code_name(rc), rc ? m->err.msg : "");
     }
 }
