@@ -5,6 +5,8 @@ import random
 import re
 import time
 
+import pyarrow as pa
+
 from lib import rows as R
 from lib.lake import Delivery, Table
 from history import checks, filters
@@ -65,9 +67,16 @@ class Copies:
             got = R.multiset(copy.rows(), signed_zeros=False)
             # On the way, columns have the shape of the last window that brought rows.
             shapes = [h.schema] if cursor == h.current else [checks.schema_of(h, cursor), *h.ice.schemas().values()]
-            expected = [checks.unsigned(multiset(h.states[cursor], shape)) for shape in shapes]
-            if got not in expected:
-                checks.assert_equal(got, expected[0], f"{copy.folder.name} at {cursor}")
+            if not any(got == shaped(h.states[cursor], shape) for shape in shapes):
+                checks.assert_equal(got, shaped(h.states[cursor], shapes[0]), f"{copy.folder.name} at {cursor}")
+
+
+def shaped(rows, schema):
+    """Rows as a copy holds them under a schema; None: they have values that did not fit yet."""
+    try:
+        return checks.unsigned(multiset(rows, schema))
+    except pa.ArrowInvalid:
+        return None
 
 
 def play(h, writers, steps, copies=None, others=()):
