@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "iceberg/maintain/refs.h"
+#include "iceberg/manifest/partition_key.h"
 #include "iceberg/write/commit_retry.h"
 #include "iceberg/write/write_internal.h"
 
@@ -96,24 +97,6 @@ static bool is_fast_forward(const KnMetadata *md, const KnSnapshot *source)
 
 /* ---- its files ---- */
 
-static KnStr partition_key(KnBuf *buf, const KnDataFile *file)
-{
-    kn_buf_reset(buf);
-    kn_buf_printf(buf, "%d", file->spec_id);
-    for (size_t i = 0; i < file->n_partition; i++) {
-        const KnValue *v = &file->partition[i];
-        kn_buf_printf(buf, "/%d:", v->null);
-        if (v->null)
-            continue;
-        if (v->kind == KN_TYPE_STRING || v->kind == KN_TYPE_BINARY || v->kind == KN_TYPE_FIXED ||
-            v->kind == KN_TYPE_UUID)
-            kn_buf_printf(buf, "%zu:", v->bytes.len), kn_buf_str(buf, v->bytes);
-        else
-            kn_buf_append(buf, &v->dec, sizeof(v->dec));
-    }
-    return (KnStr){buf->data, buf->len};
-}
-
 static KnCode take_entry(void *arg, const KnManifestEntry *entry, KnErr *err)
 {
     (void)err;
@@ -131,7 +114,8 @@ static KnCode take_entry(void *arg, const KnManifestEntry *entry, KnErr *err)
     if (pick->partitions) {
         KN_BUF_AUTO key;
         kn_buf_init(&key, (size_t)1 << 20);
-        *kn_map_get_or_add(pick->partitions, partition_key(&key, &entry->file), NULL) = pick;
+        kn_partition_key(&key, &entry->file);
+        *kn_map_get_or_add(pick->partitions, (KnStr){key.data, key.len}, NULL) = pick;
     }
     return KN_OK;
 }
@@ -155,8 +139,9 @@ static KnCode check_untouched(void *arg, const KnManifestEntry *entry, KnErr *er
     const Pick *pick = arg;
     KN_BUF_AUTO key;
     kn_buf_init(&key, (size_t)1 << 20);
+    kn_partition_key(&key, &entry->file);
     if (entry->status != KN_ENTRY_ADDED ||
-        !kn_map_find(pick->partitions, partition_key(&key, &entry->file)))
+        !kn_map_find(pick->partitions, (KnStr){key.data, key.len}))
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED,
                       "table %s: cannot pick snapshot %" PRId64
