@@ -50,7 +50,7 @@ typedef struct Visit {
 static KnCode read_manifest(const Sides *s, const KnManifestFile *file, KnManifestFn fn,
                             Visit visit, KnErr *err)
 {
-    if (file->added_files == 0 && file->existing_files == 0)
+    if (kn_manifest_file_is_dead(file))
         return KN_OK;
     if (file->key_metadata.len > 0)
         return kn_err_set(err, KN_E_UNSUPPORTED, "table %s: manifest '%.300s' is encrypted",

@@ -293,18 +293,13 @@ static KnCode plan_all(Planning *p, KnErr *err)
     return KN_OK;
 }
 
-static void unref_metadata(void *md)
-{
-    kn_metadata_unref(md);
-}
-
 KnCode kn_compact_plan(const KnTable *tbl, const KnCompactOptions *opts, KnCompactPlan **ret,
                        KnErr *err)
 {
     KnArena *arena = kn_arena_new(0);
     KnCompactPlan *plan = kn_arena_zalloc(arena, sizeof(*plan));
     plan->arena = arena;
-    kn_arena_defer(arena, unref_metadata, kn_metadata_ref(tbl->md));
+    kn_metadata_keep(arena, tbl->md);
     Planning p = {.tbl = tbl, .opts = opts, .plan = plan, .by_key = kn_map_new()};
     KnCode rc = kn_branch_find(tbl, opts->write.branch, &plan->snapshot, err);
     if (rc == KN_OK)

@@ -107,8 +107,7 @@ static KnCode read_side(Search *s, const KnManifestFile *files, size_t n, bool d
     KnManifestVisit visit = {
         .opts = {.with_metrics = deletes}, .fn = deletes ? take_delete : take_data, .arg = s};
     for (size_t i = 0; i < n; i++) {
-        bool dead = files[i].added_files == 0 && files[i].existing_files == 0;
-        if (files[i].deletes != deletes || dead)
+        if (files[i].deletes != deletes || kn_manifest_file_is_dead(&files[i]))
             continue;
         KnCode rc = kn_manifest_read(tbl->io, tbl->md, &files[i], &visit, err);
         if (rc != KN_OK)

@@ -281,8 +281,8 @@ static KnCode plan(KnRegroup *g, const KnWriter *w, const KnManifestFile *files,
     KN_TRY(describe(g, w, &empty, err));
     KN_TRY(kn_manifest_empty_bytes(&empty, &g->header_bytes, err));
     for (size_t i = 0; i < n; i++) {
-        bool dead = files[i].added_files == 0 && files[i].existing_files == 0;
-        if (files[i].deletes == g->opts.deletes && files[i].spec_id == g->opts.spec_id && !dead)
+        if (files[i].deletes == g->opts.deletes && files[i].spec_id == g->opts.spec_id &&
+            !kn_manifest_file_is_dead(&files[i]))
             KN_TRY(read_input(g, w, &files[i], err));
     }
     sort_items(g);

@@ -119,8 +119,7 @@ static KnCode read_files(Planning *p, KnErr *err)
     KN_TRY(kn_manifest_list_read(tbl->io, p->plan->arena, p->plan->snapshot, &files, &n, err));
     KnManifestVisit visit = {.opts = {.with_metrics = true}, .fn = take_file, .arg = p};
     for (size_t i = 0; i < n; i++) {
-        bool dead = files[i].added_files == 0 && files[i].existing_files == 0;
-        if (!files[i].deletes || dead)
+        if (!files[i].deletes || kn_manifest_file_is_dead(&files[i]))
             continue;
         KnCode rc = kn_manifest_read(tbl->io, tbl->md, &files[i], &visit, err);
         if (rc != KN_OK)
@@ -331,18 +330,13 @@ static void planning_done(Planning *p)
     kn_buf_done(&p->key);
 }
 
-static void unref_metadata(void *md)
-{
-    kn_metadata_unref(md);
-}
-
 KnCode kn_rewrite_deletes_plan(const KnTable *tbl, const KnRewriteDeletesOptions *opts,
                                KnDeletesPlan **ret, KnErr *err)
 {
     KnArena *arena = kn_arena_new(0);
     KnDeletesPlan *plan = kn_arena_zalloc(arena, sizeof(*plan));
     plan->arena = arena;
-    kn_arena_defer(arena, unref_metadata, kn_metadata_ref(tbl->md));
+    kn_metadata_keep(arena, tbl->md);
     Planning p = {.tbl = tbl,
                   .opts = opts,
                   .plan = plan,

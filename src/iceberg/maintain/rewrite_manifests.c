@@ -143,10 +143,9 @@ static KnCode compose(void *arg, const KnSnapshot *parent, int64_t snapshot_id, 
         ret->files[ret->n].added_snapshot_id = snapshot_id;
     }
     for (size_t i = 0; i < n; i++) {
-        bool dead = files[i].added_files == 0 && files[i].existing_files == 0;
         if (kn_map_find(job->replaced, kn_str(files[i].path)))
             ret->n_replaced++;
-        else if (!dead)
+        else if (!kn_manifest_file_is_dead(&files[i]))
             ret->files[ret->n++] = files[i];
     }
     ret->n_created = (int64_t)made;

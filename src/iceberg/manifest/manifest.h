@@ -47,6 +47,12 @@ typedef struct KnManifestFile { /* a line of the manifest list */
     int64_t first_row_id; /* v3; -1 = null */
 } KnManifestFile;
 
+/** No file of it is live. Counts that are absent (v1) tell nothing. */
+static inline bool kn_manifest_file_is_dead(const KnManifestFile *mf)
+{
+    return mf->added_files == 0 && mf->existing_files == 0;
+}
+
 typedef struct KnIdCount {
     int32_t id;
     int64_t count;

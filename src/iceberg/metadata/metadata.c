@@ -53,6 +53,16 @@ KnMetadata *kn_metadata_unref(KnMetadata *md)
     return NULL;
 }
 
+static void unref(void *md)
+{
+    kn_metadata_unref(md);
+}
+
+void kn_metadata_keep(KnArena *arena, const KnMetadata *md)
+{
+    kn_arena_defer(arena, unref, kn_metadata_ref(md));
+}
+
 const KnSchema *kn_metadata_find_schema(const KnMetadata *md, int32_t schema_id)
 {
     for (size_t i = 0; i < md->n_schemas; i++)

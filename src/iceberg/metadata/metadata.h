@@ -79,6 +79,8 @@ KN_NODISCARD KnCode kn_metadata_parse_json(json_t *doc, const char *source, KnMe
 KN_NODISCARD KnCode kn_metadata_to_json(const KnMetadata *md, KnBuf *ret, KnErr *err);
 KnMetadata *kn_metadata_ref(const KnMetadata *md);
 KnMetadata *kn_metadata_unref(KnMetadata *md); /* accepts NULL, returns NULL */
+/** Takes a reference that lives as long as arena. */
+void kn_metadata_keep(KnArena *arena, const KnMetadata *md);
 static inline void kn_metadata_freep(KnMetadata **md)
 {
     *md = kn_metadata_unref(*md);

@@ -23,11 +23,6 @@ typedef struct PlanBuild {
     KN_VEC(KnScanTask) tasks;
 } PlanBuild;
 
-static bool manifest_is_dead(const KnManifestFile *mf)
-{
-    return mf->added_files == 0 && mf->existing_files == 0;
-}
-
 static KnCode manifest_open(PlanBuild *b, const KnManifestFile *mf, bool *ret_read, KnErr *err)
 {
     b->spec = kn_metadata_find_spec(b->tbl->md, mf->spec_id);
@@ -35,7 +30,7 @@ static KnCode manifest_open(PlanBuild *b, const KnManifestFile *mf, bool *ret_re
         return kn_err_set(err, KN_E_CORRUPT,
                           "table %s: manifest '%.300s' has unknown partition spec %d", b->tbl->name,
                           mf->path, mf->spec_id);
-    *ret_read = !manifest_is_dead(mf) &&
+    *ret_read = !kn_manifest_file_is_dead(mf) &&
                 (!b->opts.filter ||
                  kn_expr_may_match_manifest(b->opts.filter, b->spec, b->opts.schema, mf));
     if (*ret_read && mf->key_metadata.len > 0)

@@ -125,11 +125,6 @@ static KnCode write_manifest(Build *build, const KnManifestEntry *const *entries
 
 /* ---- keeping and filtering ---- */
 
-static bool is_dead(const KnManifestFile *file)
-{
-    return file->added_files == 0 && file->existing_files == 0;
-}
-
 /* Can a file that goes be in this manifest? */
 static bool may_hold(const KnManifestFile *file, const KnManifestEntry *entry)
 {
@@ -320,7 +315,7 @@ static KnCode build_all(Build *build, const KnSnapshot *parent, KnErr *err)
     KN_TRY(write_added(build, draft->added, draft->n_added, false, err));
     KN_TRY(write_added(build, draft->added_deletes, draft->n_added_deletes, true, err));
     for (size_t i = 0; i < n; i++) {
-        if (!is_dead(&files[i]))
+        if (!kn_manifest_file_is_dead(&files[i]))
             KN_TRY(filter_manifest(build, &files[i], err));
     }
     KN_TRY(check_found(build, err));

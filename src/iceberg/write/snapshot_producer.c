@@ -254,11 +254,6 @@ KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *r
 
 /* ---- the writer's life ---- */
 
-static void unref_metadata(void *md)
-{
-    kn_metadata_unref(md);
-}
-
 KnCode kn_writer_check_cancelled(const KnWriter *w, KnErr *err)
 {
     if (w->opts && w->opts->cancelled && w->opts->cancelled())
@@ -282,8 +277,7 @@ KnCode kn_writer_init(KnWriter *w, KnTable *tbl, KnSession *ses, const KnWriteOp
     w->sort_order = order && order->n_fields > 0 ? order : NULL;
     kn_random_uuid7(w->uuid);
     /* The schema and spec live as long as the metadata that the operation began with. */
-    KnMetadata *pinned = kn_metadata_ref(md);
-    kn_arena_defer(w->arena, unref_metadata, pinned);
+    kn_metadata_keep(w->arena, md);
     KnCode rc = kn_partition_type(w->arena, w->spec, w->schema, &w->partition_type, err);
     if (rc == KN_OK)
         rc = check_branch(w, err);
