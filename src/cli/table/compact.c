@@ -18,11 +18,11 @@ typedef struct CompactCommandOptions {
     KnLocator loc;
     const char *where, *branch, *sort_order;
     int strategy;
-    uint64_t target, max_file, max_group;
-    const char *min_file, *delete_ratio;
-    int64_t min_input_files, delete_files, output_spec;
+    KnRewriteSizeArgs sizes;
+    const char *delete_ratio;
+    int64_t delete_files, output_spec;
     int starting_sequence;
-    bool rewrite_all, remove_dangling, partial, dry_run;
+    bool remove_dangling, partial, dry_run;
     int64_t max_commits, max_failed;
     KnOptList summary; /* KEY=VALUE */
 } CompactCommandOptions;
@@ -48,27 +48,10 @@ static const KnOption compact_rows[] = {
      .doc = "With strategy sort: \"a, b desc nulls last\" (default: the table's sort order)"},
     {.name = "target-file-size-bytes",
      .type = KN_OPT_BYTES,
-     .offset = AT(target),
+     .offset = AT(sizes.target),
      .value = "SIZE",
      .doc = "Size of the files to write (default: write.target-file-size-bytes of the table)"},
-    {.name = "min-file-size-bytes",
-     .type = KN_OPT_TEXT,
-     .offset = AT(min_file),
-     .value = "SIZE",
-     .doc = "Smaller files are rewritten (default: 75 % of the target)"},
-    {.name = "max-file-size-bytes",
-     .type = KN_OPT_BYTES,
-     .offset = AT(max_file),
-     .value = "SIZE",
-     .doc = "Larger files are rewritten (default: 180 % of the target)"},
-    {.name = "min-input-files",
-     .type = KN_OPT_INT,
-     .offset = AT(min_input_files),
-     .value = "N",
-     .dflt = "5",
-     .min = 1,
-     .max = INT32_MAX,
-     .doc = "A group with so many files is rewritten even if it makes no whole file"},
+    KN_REWRITE_FILE_ROWS(AT(sizes)),
     {.name = "delete-file-threshold",
      .type = KN_OPT_INT,
      .offset = AT(delete_files),
@@ -85,14 +68,9 @@ static const KnOption compact_rows[] = {
      .doc = "Files with this part of their rows deleted are rewritten, whatever their size"},
     {.name = "rewrite-all",
      .type = KN_OPT_FLAG,
-     .offset = AT(rewrite_all),
+     .offset = AT(sizes.rewrite_all),
      .doc = "Rewrite all files, whatever their size"},
-    {.name = "max-file-group-size-bytes",
-     .type = KN_OPT_BYTES,
-     .offset = AT(max_group),
-     .value = "SIZE",
-     .dflt = "100GiB",
-     .doc = "Most bytes of the files that are rewritten together"},
+    KN_REWRITE_GROUP_ROW(AT(sizes)),
     {.name = "use-starting-sequence-number",
      .type = KN_OPT_CHOICE,
      .offset = AT(starting_sequence),
@@ -184,10 +162,7 @@ static KnCode parse_numbers(const CompactCommandOptions *opts, KnCompactOptions 
         return kn_err_set(err, KN_E_INVAL,
                           "--delete-ratio-threshold: '%.60s' is not a number above 0 and at most 1",
                           opts->delete_ratio);
-    KN_TRY(kn_args_min_file(opts->min_file, &out->min_file_bytes, err));
-    KN_TRY(kn_args_size("target-file-size-bytes", opts->target, &out->target_file_bytes, err));
-    KN_TRY(kn_args_size("max-file-size-bytes", opts->max_file, &out->max_file_bytes, err));
-    return kn_args_max_group(opts->max_group, &out->max_group_bytes, err);
+    return kn_args_rewrite_sizes(&opts->sizes, &out->sizes, err);
 }
 
 static KnCode make_options(const KnCall *call, const KnTable *tbl, KnCompactOptions *out,
@@ -197,9 +172,7 @@ static KnCode make_options(const KnCall *call, const KnTable *tbl, KnCompactOpti
     *out = kn_compact_defaults();
     out->write = (KnWriteOptions){.branch = opts->branch, .cancelled = kn_stop_requested};
     KN_TRY(kn_args_summary(call, &opts->summary, &out->write, err));
-    out->min_input_files = opts->min_input_files;
     out->delete_file_threshold = opts->delete_files;
-    out->rewrite_all = opts->rewrite_all;
     out->new_sequence_number = opts->starting_sequence == SAY_FALSE;
     out->remove_dangling_deletes = opts->remove_dangling;
     out->output_spec_id = (int32_t)opts->output_spec;

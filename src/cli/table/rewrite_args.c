@@ -2,7 +2,7 @@
 /* rewrite_args.c - see rewrite_args.h. */
 #include "cli/table/rewrite_args.h"
 
-KnCode kn_args_size(const char *flag, uint64_t size, int64_t *ret, KnErr *err)
+static KnCode read_size(const char *flag, uint64_t size, int64_t *ret, KnErr *err)
 {
     if (size > INT64_MAX)
         return kn_err_set(err, KN_E_INVAL, "--%s: the size is beyond 64 bits", flag);
@@ -10,7 +10,7 @@ KnCode kn_args_size(const char *flag, uint64_t size, int64_t *ret, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_args_min_file(const char *text, int64_t *ret, KnErr *err)
+static KnCode read_min_file(const char *text, int64_t *ret, KnErr *err)
 {
     uint64_t least = 0;
     if (!text)
@@ -22,11 +22,17 @@ KnCode kn_args_min_file(const char *text, int64_t *ret, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_args_max_group(uint64_t size, int64_t *ret, KnErr *err)
+KnCode kn_args_rewrite_sizes(const KnRewriteSizeArgs *args, KnRewriteSizes *ret, KnErr *err)
 {
-    if (size == 0)
+    KN_TRY(read_min_file(args->min_file, &ret->min_file_bytes, err));
+    KN_TRY(read_size("target-file-size-bytes", args->target, &ret->target_file_bytes, err));
+    KN_TRY(read_size("max-file-size-bytes", args->max_file, &ret->max_file_bytes, err));
+    if (args->max_group == 0)
         return kn_err_set(err, KN_E_INVAL, "--max-file-group-size-bytes must be above 0");
-    return kn_args_size("max-file-group-size-bytes", size, ret, err);
+    KN_TRY(read_size("max-file-group-size-bytes", args->max_group, &ret->max_group_bytes, err));
+    ret->min_input_files = args->min_input_files;
+    ret->rewrite_all = args->rewrite_all;
+    return KN_OK;
 }
 
 KnCode kn_args_put_partition(KnOut *out, const KnTable *tbl, const KnArgsPartition *part,

@@ -12,10 +12,9 @@
 typedef struct DeletesCommandOptions {
     KnCommonOptions common;
     KnLocator loc;
-    const char *where, *branch, *min_file;
-    uint64_t target, max_file, max_group;
-    int64_t min_input_files;
-    bool rewrite_all, dry_run;
+    const char *where, *branch;
+    KnRewriteSizeArgs sizes;
+    bool dry_run;
     KnOptList summary; /* KEY=VALUE */
 } DeletesCommandOptions;
 
@@ -29,37 +28,15 @@ static const KnOption deletes_rows[] = {
      .doc = "Only deletes of partitions that may hold rows for which this is true"},
     {.name = "target-file-size-bytes",
      .type = KN_OPT_BYTES,
-     .offset = AT(target),
+     .offset = AT(sizes.target),
      .value = "SIZE",
      .doc = "Size of a delete file (default: write.delete.target-file-size-bytes of the table)"},
-    {.name = "min-file-size-bytes",
-     .type = KN_OPT_TEXT,
-     .offset = AT(min_file),
-     .value = "SIZE",
-     .doc = "Smaller files are rewritten (default: 75 % of the target)"},
-    {.name = "max-file-size-bytes",
-     .type = KN_OPT_BYTES,
-     .offset = AT(max_file),
-     .value = "SIZE",
-     .doc = "Larger files are rewritten (default: 180 % of the target)"},
-    {.name = "min-input-files",
-     .type = KN_OPT_INT,
-     .offset = AT(min_input_files),
-     .value = "N",
-     .dflt = "5",
-     .min = 1,
-     .max = INT32_MAX,
-     .doc = "A group with so many files is rewritten even if it makes no whole file"},
+    KN_REWRITE_FILE_ROWS(AT(sizes)),
     {.name = "rewrite-all",
      .type = KN_OPT_FLAG,
-     .offset = AT(rewrite_all),
+     .offset = AT(sizes.rewrite_all),
      .doc = "Rewrite all files of position deletes, whatever their size"},
-    {.name = "max-file-group-size-bytes",
-     .type = KN_OPT_BYTES,
-     .offset = AT(max_group),
-     .value = "SIZE",
-     .dflt = "100GiB",
-     .doc = "Most bytes of the files that are rewritten together"},
+    KN_REWRITE_GROUP_ROW(AT(sizes)),
     {.name = "branch",
      .type = KN_OPT_TEXT,
      .offset = AT(branch),
@@ -83,14 +60,9 @@ static KnCode make_options(const KnCall *call, const KnTable *tbl, KnRewriteDele
     const DeletesCommandOptions *opts = call->options;
     *out = kn_rewrite_deletes_defaults();
     out->write = (KnWriteOptions){.branch = opts->branch, .cancelled = kn_stop_requested};
-    out->min_input_files = opts->min_input_files;
-    out->rewrite_all = opts->rewrite_all;
     out->progress = (KnProgressMode)call->common->progress;
     KN_TRY(kn_args_summary(call, &opts->summary, &out->write, err));
-    KN_TRY(kn_args_min_file(opts->min_file, &out->min_file_bytes, err));
-    KN_TRY(kn_args_size("target-file-size-bytes", opts->target, &out->target_file_bytes, err));
-    KN_TRY(kn_args_size("max-file-size-bytes", opts->max_file, &out->max_file_bytes, err));
-    KN_TRY(kn_args_max_group(opts->max_group, &out->max_group_bytes, err));
+    KN_TRY(kn_args_rewrite_sizes(&opts->sizes, &out->sizes, err));
     if (!opts->where)
         return KN_OK;
     KnCode rc = kn_expr_parse(call->arena, kn_str(opts->where), kn_metadata_schema(tbl->md),

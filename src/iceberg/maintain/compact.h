@@ -14,6 +14,7 @@
  * number of their last change.
  */
 #include "base/progress.h"
+#include "iceberg/maintain/rewrite_sizes.h"
 #include "iceberg/scan/plan.h"
 #include "iceberg/write/write.h"
 
@@ -22,21 +23,16 @@ typedef struct KnCompactOptions {
     const KnExpr *filter;          /* files that may hold matching rows; NULL = all */
     bool sort;                     /* strategy sort; else files are joined as they are */
     const KnSortOrder *sort_order; /* of strategy sort; NULL = the table's */
-    int64_t target_file_bytes;     /* 0 = write.target-file-size-bytes */
-    int64_t min_file_bytes;        /* smaller files are rewritten; -1 = 75 % of the target */
-    int64_t max_file_bytes;        /* larger ones too; 0 = 180 % of the target */
-    int64_t min_input_files;       /* of a group worth rewriting; 0 = 5 */
+    KnRewriteSizes sizes;          /* target: write.target-file-size-bytes */
     int64_t delete_file_threshold; /* files with so many delete files are rewritten; -1 = never */
     double delete_ratio_threshold; /* deleted rows of a file, in (0, 1]; 0 = 0.3 */
-    bool rewrite_all;
-    int64_t max_group_bytes;      /* 0 = 100 GiB */
-    bool new_sequence_number;     /* use-starting-sequence-number = false */
-    bool remove_dangling_deletes; /* in a snapshot of its own, after the others */
-    int32_t output_spec_id;       /* -1 = the default spec */
-    bool partial_progress;        /* commit groups as they are done */
-    int64_t max_commits;          /* with partial progress; 0 = 10 */
-    int64_t max_failed_commits;   /* with partial progress; -1 = max_commits */
-    KnProgressMode progress;      /* of rows and bytes, on standard error */
+    bool new_sequence_number;      /* use-starting-sequence-number = false */
+    bool remove_dangling_deletes;  /* in a snapshot of its own, after the others */
+    int32_t output_spec_id;        /* -1 = the default spec */
+    bool partial_progress;         /* commit groups as they are done */
+    int64_t max_commits;           /* with partial progress; 0 = 10 */
+    int64_t max_failed_commits;    /* with partial progress; -1 = max_commits */
+    KnProgressMode progress;       /* of rows and bytes, on standard error */
 } KnCompactOptions;
 
 /** What Iceberg's procedures have where nothing is said. */

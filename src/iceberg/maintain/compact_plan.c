@@ -21,11 +21,9 @@ typedef KN_VEC(KnCompactGroup) GroupVec;
 
 /* The options with their defaults put in. */
 typedef struct Limits {
-    int64_t target, min, max;
-    int64_t min_files, max_group;
+    KnRewriteSizes sizes;
     int64_t delete_files;
     double delete_ratio;
-    bool all;
 } Limits;
 
 typedef struct Planning {
@@ -40,7 +38,7 @@ typedef struct Planning {
 
 KnCompactOptions kn_compact_defaults(void)
 {
-    return (KnCompactOptions){.min_file_bytes = -1,
+    return (KnCompactOptions){.sizes = {.min_file_bytes = -1},
                               .delete_file_threshold = -1,
                               .output_spec_id = -1,
                               .max_failed_commits = -1,
@@ -49,20 +47,20 @@ KnCompactOptions kn_compact_defaults(void)
 
 /* ---- limits ---- */
 
-static KnCode check_sizes(const Limits *l, KnErr *err)
+static KnCode check_sizes(const KnRewriteSizes *s, KnErr *err)
 {
-    if (l->target <= 0)
+    if (s->target_file_bytes <= 0)
         return kn_err_set(err, KN_E_INVAL, "target-file-size-bytes must be above 0");
-    if (l->target <= l->min)
+    if (s->target_file_bytes <= s->min_file_bytes)
         return kn_err_set(err, KN_E_INVAL,
                           "target-file-size-bytes (%lld) must be above min-file-size-bytes (%lld): "
                           "all new files would be too small",
-                          (long long)l->target, (long long)l->min);
-    if (l->target >= l->max)
+                          (long long)s->target_file_bytes, (long long)s->min_file_bytes);
+    if (s->target_file_bytes >= s->max_file_bytes)
         return kn_err_set(err, KN_E_INVAL,
                           "target-file-size-bytes (%lld) must be below max-file-size-bytes (%lld): "
                           "all new files would be too large",
-                          (long long)l->target, (long long)l->max);
+                          (long long)s->target_file_bytes, (long long)s->max_file_bytes);
     return KN_OK;
 }
 
@@ -70,22 +68,17 @@ static KnCode fill_limits(Planning *p, KnErr *err)
 {
     const KnCompactOptions *o = p->opts;
     Limits *l = &p->limits;
-    l->target =
-        o->target_file_bytes > 0
-            ? o->target_file_bytes
-            : kn_write_property_i64(p->tbl->md, "write.target-file-size-bytes", INT64_C(512) << 20);
-    l->min = o->min_file_bytes >= 0 ? o->min_file_bytes : (int64_t)((double)l->target * 0.75);
-    l->max = o->max_file_bytes > 0 ? o->max_file_bytes : (int64_t)((double)l->target * 1.8);
-    l->min_files = o->min_input_files > 0 ? o->min_input_files : 5;
-    l->max_group = o->max_group_bytes > 0 ? o->max_group_bytes : INT64_C(100) << 30;
+    l->sizes = o->sizes;
+    kn_rewrite_sizes_fill(
+        &l->sizes,
+        kn_write_property_i64(p->tbl->md, "write.target-file-size-bytes", INT64_C(512) << 20));
     l->delete_files = o->delete_file_threshold >= 0 ? o->delete_file_threshold : INT64_MAX;
     l->delete_ratio = o->delete_ratio_threshold != 0 ? o->delete_ratio_threshold : 0.3;
-    l->all = o->rewrite_all;
     if (!(l->delete_ratio > 0 && l->delete_ratio <= 1))
         return kn_err_set(err, KN_E_INVAL,
                           "delete-ratio-threshold (%g) must be above 0 and at most 1",
                           l->delete_ratio);
-    return check_sizes(l, err);
+    return check_sizes(&l->sizes, err);
 }
 
 /* ---- files ---- */
@@ -112,9 +105,8 @@ static bool has_high_delete_ratio(const Limits *l, const KnScanTask *task)
 
 static bool is_worth_it(const Limits *l, const KnScanTask *task)
 {
-    int64_t bytes = task->data->file.size_bytes;
-    return l->all || bytes < l->min || bytes > l->max || has_too_many_deletes(l, task) ||
-           has_high_delete_ratio(l, task);
+    return l->sizes.rewrite_all || kn_rewrite_sizes_odd(&l->sizes, task->data->file.size_bytes) ||
+           has_too_many_deletes(l, task) || has_high_delete_ratio(l, task);
 }
 
 static void put_in_partition(Planning *p, const KnScanTask *task, KnBuf *key)
@@ -150,9 +142,7 @@ static KnCode sort_files(Planning *p, KnErr *err)
 
 static bool group_is_worth_it(const Limits *l, const KnCompactGroup *group)
 {
-    bool many = group->n_tasks > 1;
-    if (l->all || (many && (int64_t)group->n_tasks >= l->min_files) ||
-        (many && group->bytes > l->target) || group->bytes > l->max)
+    if (kn_rewrite_sizes_worth(&l->sizes, group->n_tasks, group->bytes))
         return true;
     for (size_t i = 0; i < group->n_tasks; i++) {
         if (has_too_many_deletes(l, group->tasks[i]) || has_high_delete_ratio(l, group->tasks[i]))
@@ -162,32 +152,32 @@ static bool group_is_worth_it(const Limits *l, const KnCompactGroup *group)
 }
 
 /* The target, and half of what is above it: a remainder then joins the last file. */
-static int64_t most_file_bytes(const Limits *l)
+static int64_t most_file_bytes(const KnRewriteSizes *s)
 {
-    return l->target + (l->max - l->target) / 2;
+    return s->target_file_bytes + (s->max_file_bytes - s->target_file_bytes) / 2;
 }
 
-static int64_t expected_files(const Limits *l, int64_t bytes)
+static int64_t expected_files(const KnRewriteSizes *s, int64_t bytes)
 {
-    if (bytes < l->target)
+    if (bytes < s->target_file_bytes)
         return 1;
-    int64_t whole = bytes / l->target;
-    int64_t rest = bytes % l->target;
+    int64_t whole = bytes / s->target_file_bytes;
+    int64_t rest = bytes % s->target_file_bytes;
     if (rest == 0)
         return whole;
     double average = (double)bytes / (double)whole;
-    double roomy = 1.1 * (double)l->target;
-    if (roomy > (double)most_file_bytes(l))
-        roomy = (double)most_file_bytes(l);
-    return rest <= l->min && average < roomy ? whole : whole + 1;
+    double roomy = 1.1 * (double)s->target_file_bytes;
+    if (roomy > (double)most_file_bytes(s))
+        roomy = (double)most_file_bytes(s);
+    return rest <= s->min_file_bytes && average < roomy ? whole : whole + 1;
 }
 
-static int64_t file_bytes(const Limits *l, int64_t bytes)
+static int64_t file_bytes(const KnRewriteSizes *s, int64_t bytes)
 {
-    int64_t each = bytes / expected_files(l, bytes) + INT64_C(5) * 1024;
-    if (each < l->target)
-        return l->target;
-    return each < most_file_bytes(l) ? each : most_file_bytes(l);
+    int64_t each = bytes / expected_files(s, bytes) + INT64_C(5) * 1024;
+    if (each < s->target_file_bytes)
+        return s->target_file_bytes;
+    return each < most_file_bytes(s) ? each : most_file_bytes(s);
 }
 
 /* Counts come from outside: a sum that cannot be stays at its end. */
@@ -213,7 +203,7 @@ static void add_group(Planning *p, const KnScanTask *const *tasks, size_t n)
     }
     if (!group_is_worth_it(&p->limits, &group))
         return;
-    group.file_bytes = file_bytes(&p->limits, group.bytes);
+    group.file_bytes = file_bytes(&p->limits.sizes, group.bytes);
     *kn_vec_push(&p->groups) = group;
 }
 
@@ -224,14 +214,12 @@ static void pack(Planning *p, const TaskList *list)
     int64_t bytes = 0;
     for (size_t i = 0; i < list->len; i++) {
         int64_t size = list->items[i]->data->file.size_bytes;
-        int64_t sum;
-        bool full = __builtin_add_overflow(bytes, size, &sum) || sum > p->limits.max_group;
-        if (full && i > first) {
+        if (kn_rewrite_sizes_fit(&p->limits.sizes, &bytes, size))
+            continue;
+        if (i > first)
             add_group(p, list->items + first, i - first);
-            first = i;
-            sum = size;
-        }
-        bytes = sum;
+        first = i;
+        bytes = size;
     }
     if (list->len > first)
         add_group(p, list->items + first, list->len - first);

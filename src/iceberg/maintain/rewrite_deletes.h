@@ -11,18 +11,14 @@
  * operation `replace`.
  */
 #include "base/progress.h"
+#include "iceberg/maintain/rewrite_sizes.h"
 #include "iceberg/scan/plan.h"
 #include "iceberg/write/write.h"
 
 typedef struct KnRewriteDeletesOptions {
     KnWriteOptions write;
-    const KnExpr *filter;      /* partitions that may hold matching rows; NULL = all */
-    int64_t target_file_bytes; /* 0 = write.delete.target-file-size-bytes */
-    int64_t min_file_bytes;    /* smaller files are rewritten; -1 = 75 % of the target */
-    int64_t max_file_bytes;    /* larger ones too; 0 = 180 % of the target */
-    int64_t min_input_files;   /* of a group worth rewriting; 0 = 5 */
-    int64_t max_group_bytes;   /* 0 = 100 GiB */
-    bool rewrite_all;
+    const KnExpr *filter;    /* partitions that may hold matching rows; NULL = all */
+    KnRewriteSizes sizes;    /* target: write.delete.target-file-size-bytes */
     KnProgressMode progress; /* of bytes, on standard error */
 } KnRewriteDeletesOptions;
 

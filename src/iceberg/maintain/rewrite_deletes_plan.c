@@ -25,9 +25,8 @@ typedef struct Candidate {
 typedef KN_VEC(Candidate *) CandidateList;
 
 typedef struct Limits {
-    int64_t target, min, max;
-    int64_t min_files, max_group;
-    bool all, by_file;
+    KnRewriteSizes sizes;
+    bool by_file;
 } Limits;
 
 typedef struct Planning {
@@ -45,30 +44,27 @@ typedef struct Planning {
 
 KnRewriteDeletesOptions kn_rewrite_deletes_defaults(void)
 {
-    return (KnRewriteDeletesOptions){.min_file_bytes = -1, .progress = KN_PROGRESS_NEVER};
+    return (KnRewriteDeletesOptions){.sizes = {.min_file_bytes = -1},
+                                     .progress = KN_PROGRESS_NEVER};
 }
 
 static KnCode fill_limits(Planning *p, KnErr *err)
 {
-    const KnRewriteDeletesOptions *o = p->opts;
     const KnMetadata *md = p->tbl->md;
     Limits *l = &p->limits;
-    l->target =
-        o->target_file_bytes > 0
-            ? o->target_file_bytes
-            : kn_write_property_i64(md, "write.delete.target-file-size-bytes", INT64_C(64) << 20);
-    l->min = o->min_file_bytes >= 0 ? o->min_file_bytes : (int64_t)((double)l->target * 0.75);
-    l->max = o->max_file_bytes > 0 ? o->max_file_bytes : (int64_t)((double)l->target * 1.8);
-    l->min_files = o->min_input_files > 0 ? o->min_input_files : 5;
-    l->max_group = o->max_group_bytes > 0 ? o->max_group_bytes : INT64_C(100) << 30;
-    l->all = o->rewrite_all || p->plan->vectors;
+    KnRewriteSizes *sizes = &l->sizes;
+    *sizes = p->opts->sizes;
+    kn_rewrite_sizes_fill(
+        sizes, kn_write_property_i64(md, "write.delete.target-file-size-bytes", INT64_C(64) << 20));
+    sizes->rewrite_all |= p->plan->vectors;
     l->by_file =
         strcasecmp(kn_metadata_property(md, "write.delete.granularity", "partition"), "file") == 0;
-    if (l->target <= l->min || l->target >= l->max || l->target <= 0)
+    if (sizes->target_file_bytes <= sizes->min_file_bytes ||
+        sizes->target_file_bytes >= sizes->max_file_bytes || sizes->target_file_bytes <= 0)
         return kn_err_set(err, KN_E_INVAL,
                           "target-file-size-bytes (%" PRId64 ") must be between "
                           "min-file-size-bytes (%" PRId64 ") and max-file-size-bytes (%" PRId64 ")",
-                          l->target, l->min, l->max);
+                          sizes->target_file_bytes, sizes->min_file_bytes, sizes->max_file_bytes);
     return KN_OK;
 }
 
@@ -160,14 +156,14 @@ static bool is_as_wanted(const Planning *p, const Candidate *found)
 
 static void sort_out(Planning *p, Candidate *found)
 {
-    const Limits *l = &p->limits;
+    const KnRewriteSizes *sizes = &p->limits.sizes;
     const KnDataFile *file = &found->entry->file;
     if (found->tasks.len == 0) {
         *kn_vec_push(&p->dangling) = found->entry;
         return;
     }
-    bool odd = file->size_bytes < l->min || file->size_bytes > l->max;
-    if (!l->all && (!odd || is_as_wanted(p, found)))
+    bool odd = kn_rewrite_sizes_odd(sizes, file->size_bytes);
+    if (!sizes->rewrite_all && (!odd || is_as_wanted(p, found)))
         return;
     kn_buf_reset(&p->key);
     kn_partition_key(&p->key, file);
@@ -216,7 +212,6 @@ static KnCode check_apart(Planning *p, const KnDeleteGroup *group, KnErr *err)
 
 static KnCode add_group(Planning *p, Candidate *const *files, size_t n, KnErr *err)
 {
-    const Limits *l = &p->limits;
     const KnDataFile *first = &files[0]->entry->file;
     KnDeleteGroup group = {.spec_id = first->spec_id,
                            .n_partition = first->n_partition,
@@ -232,9 +227,7 @@ static KnCode add_group(Planning *p, Candidate *const *files, size_t n, KnErr *e
             group.positions = INT64_MAX;
     }
     group.files = entries;
-    bool worth = l->all || (n > 1 && ((int64_t)n >= l->min_files || group.bytes > l->target)) ||
-                 group.bytes > l->max;
-    if (!worth)
+    if (!kn_rewrite_sizes_worth(&p->limits.sizes, n, group.bytes))
         return KN_OK;
     add_data_files(p, &group, files, n);
     *kn_vec_push(&p->groups) = group;
@@ -248,14 +241,12 @@ static KnCode pack(Planning *p, const CandidateList *list, KnErr *err)
     int64_t bytes = 0;
     for (size_t i = 0; i < list->len; i++) {
         int64_t size = list->items[i]->entry->file.size_bytes;
-        int64_t sum;
-        bool full = __builtin_add_overflow(bytes, size, &sum) || sum > p->limits.max_group;
-        if (full && i > first && !p->plan->vectors) {
+        if (p->plan->vectors || kn_rewrite_sizes_fit(&p->limits.sizes, &bytes, size))
+            continue;
+        if (i > first)
             KN_TRY(add_group(p, list->items + first, i - first, err));
-            first = i;
-            sum = size;
-        }
-        bytes = sum;
+        first = i;
+        bytes = size;
     }
     return add_group(p, list->items + first, list->len - first, err);
 }

@@ -51,7 +51,7 @@ static KnCompactResult compact(Lake *lake, KnCompactOptions opts)
 static KnCompactOptions all(void)
 {
     KnCompactOptions opts = kn_compact_defaults();
-    opts.rewrite_all = true;
+    opts.sizes.rewrite_all = true;
     return opts;
 }
 
@@ -114,7 +114,7 @@ static void few_files_are_left_alone(void **state)
         lake_append(&lake, "SELECT %d AS id", i);
     assert_int_equal(compact(&lake, kn_compact_defaults()).snapshot_id, -1);
     KnCompactOptions opts = kn_compact_defaults();
-    opts.min_input_files = 4;
+    opts.sizes.min_input_files = 4;
     UnchangedTable before = unchanged_look(&lake);
     assert_int_equal(compact(&lake, opts).removed_files, 4);
     unchanged_check(&lake, &before);
@@ -140,16 +140,16 @@ static void groups_are_partitions_packed_by_size(void **state)
     assert_int_equal(plan->n_groups, 6);
     assert_int_equal(plan->n_files, 30);
     assert_int_equal(plan->rows, 100);
-    opts.max_group_bytes = plan->groups[0].bytes / 2;
+    opts.sizes.max_group_bytes = plan->groups[0].bytes / 2;
     kn_compact_plan_free(plan);
     lake_ok(&lake, kn_compact_plan(lake.tbl, &opts, &plan, &lake.err));
     assert_int_equal(plan->n_groups, 0);
     kn_compact_plan_free(plan);
-    opts.min_input_files = 2;
+    opts.sizes.min_input_files = 2;
     lake_ok(&lake, kn_compact_plan(lake.tbl, &opts, &plan, &lake.err));
     assert_true(plan->n_groups > 6);
     for (size_t i = 0; i < plan->n_groups; i++)
-        assert_true(plan->groups[i].bytes <= opts.max_group_bytes);
+        assert_true(plan->groups[i].bytes <= opts.sizes.max_group_bytes);
     kn_compact_plan_free(plan);
     compact(&lake, kn_compact_defaults());
     assert_int_equal(n_tasks(&lake), 6);
@@ -167,13 +167,13 @@ static void files_get_the_target_size(void **state)
                                   .props = {"write.parquet.compression-codec", "uncompressed"}});
     lake_append(&lake, "SELECT i AS id, md5(i::VARCHAR) AS s FROM range(50000) t(i)");
     KnCompactOptions opts = kn_compact_defaults();
-    opts.target_file_bytes = 256 << 10;
+    opts.sizes.target_file_bytes = 256 << 10;
     UnchangedTable before = unchanged_look(&lake);
     KnCompactResult res = compact(&lake, opts);
     assert_in_range(res.added_files, 5, 10);
     unchanged_check(&lake, &before);
     assert_int_equal(compact(&lake, opts).snapshot_id, -1);
-    opts.target_file_bytes = 64 << 20;
+    opts.sizes.target_file_bytes = 64 << 20;
     assert_int_equal(compact(&lake, opts).added_files, 1);
     lake_close(&lake);
 }
@@ -220,7 +220,7 @@ static void sorting_sorts(void **state)
     lake_ok(&lake, kn_sort_order_parse_text(lake.tbl->arena, kn_metadata_schema(lake.tbl->md),
                                             kn_str("b"), &order, &lake.err));
     order->order_id = 0;
-    opts.rewrite_all = true;
+    opts.sizes.rewrite_all = true;
     opts.sort_order = order;
     compact(&lake, opts);
     p = lake_plan(&lake);
@@ -261,9 +261,9 @@ static void wrong_options_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         KnCompactOptions opts = kn_compact_defaults();
-        opts.target_file_bytes = cases[i].target;
-        opts.min_file_bytes = cases[i].min;
-        opts.max_file_bytes = cases[i].max;
+        opts.sizes.target_file_bytes = cases[i].target;
+        opts.sizes.min_file_bytes = cases[i].min;
+        opts.sizes.max_file_bytes = cases[i].max;
         opts.delete_ratio_threshold = cases[i].ratio;
         opts.output_spec_id = cases[i].spec;
         opts.write.branch = cases[i].branch;
@@ -323,7 +323,7 @@ static void many_deletes_are_a_reason(void **state)
     lake_append(&lake, "SELECT i AS id FROM range(100) t(i)");
     KnPlan *p = lake_plan(&lake);
     KnCompactOptions opts = kn_compact_defaults();
-    opts.target_file_bytes = p->n_bytes;
+    opts.sizes.target_file_bytes = p->n_bytes;
     kn_plan_free(p);
     assert_int_equal(compact(&lake, opts).snapshot_id, -1);
     delete_positions(&lake, "p < 29");
@@ -733,9 +733,9 @@ static void random_change(Lake *lake, KnRng *rng)
 static KnCompactOptions random_options(Lake *lake, KnRng *rng)
 {
     KnCompactOptions opts = kn_compact_defaults();
-    opts.rewrite_all = kn_rng_below(rng, 2) == 0;
-    opts.min_input_files = 1 + (int64_t)kn_rng_below(rng, 4);
-    opts.max_group_bytes = 500 + (int64_t)kn_rng_below(rng, 5000);
+    opts.sizes.rewrite_all = kn_rng_below(rng, 2) == 0;
+    opts.sizes.min_input_files = 1 + (int64_t)kn_rng_below(rng, 4);
+    opts.sizes.max_group_bytes = 500 + (int64_t)kn_rng_below(rng, 5000);
     opts.partial_progress = kn_rng_below(rng, 2) == 0;
     opts.max_commits = 1 + (int64_t)kn_rng_below(rng, 3);
     opts.remove_dangling_deletes = kn_rng_below(rng, 2) == 0;

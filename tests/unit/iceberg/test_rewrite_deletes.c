@@ -66,7 +66,7 @@ static Counts counts(Lake *lake)
 static KnRewriteDeletesResult rewrite(Lake *lake, bool all)
 {
     KnRewriteDeletesOptions opts = kn_rewrite_deletes_defaults();
-    opts.rewrite_all = all;
+    opts.sizes.rewrite_all = all;
     KnRewriteDeletesResult res = {.snapshot_id = -2};
     lake_ok(lake, kn_write_rewrite_deletes(lake->tbl, lake->ses, &opts, &res, &lake->err));
     return res;
@@ -185,8 +185,8 @@ static void few_files_and_other_deletes_are_left_alone(void **state)
     assert_int_equal(counts(&lake).equality, 1);
     unchanged_check(&lake, &before);
     KnRewriteDeletesOptions opts = kn_rewrite_deletes_defaults();
-    opts.min_file_bytes = 100;
-    opts.target_file_bytes = 50;
+    opts.sizes.min_file_bytes = 100;
+    opts.sizes.target_file_bytes = 50;
     KnRewriteDeletesResult res;
     lake_fails(&lake, kn_write_rewrite_deletes(lake.tbl, lake.ses, &opts, &res, &lake.err),
                KN_E_INVAL, "target-file-size-bytes");
@@ -282,7 +282,7 @@ static void races_end_well(void **state)
             upgrade(&lake);
         lake.before_commit = cases[i].turn;
         KnRewriteDeletesOptions opts = kn_rewrite_deletes_defaults();
-        opts.rewrite_all = true;
+        opts.sizes.rewrite_all = true;
         KnRewriteDeletesResult res;
         KnCode rc = kn_write_rewrite_deletes(lake.tbl, lake.ses, &opts, &res, &lake.err);
         if (cases[i].code == KN_OK)
@@ -311,7 +311,7 @@ static void a_failure_loses_nothing(void **state)
         size_t files = lake_files_below(&lake, "");
         UnchangedTable before = unchanged_look(&lake);
         KnRewriteDeletesOptions opts = kn_rewrite_deletes_defaults();
-        opts.rewrite_all = true;
+        opts.sizes.rewrite_all = true;
         KnRewriteDeletesResult res;
         for (size_t i = v3 ? 3 : 0; i < sizeof(points) / sizeof(points[0]); i++) {
             char spec[64];
