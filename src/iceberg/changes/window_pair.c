@@ -16,14 +16,6 @@ typedef struct Chain {
     bool *paired;
 } Chain;
 
-static KnStr task_key(KnBuf *buf, const KnScanTask *task)
-{
-    kn_buf_reset(buf);
-    kn_buf_printf(buf, "%lld:", (long long)task->data->sequence_number);
-    kn_buf_text(buf, task->data->file.path);
-    return (KnStr){buf->data, buf->len};
-}
-
 static Chain chain_new(KnArena *arena, const KnSide *side, KnBuf *buf)
 {
     Chain chain = {
@@ -32,7 +24,8 @@ static Chain chain_new(KnArena *arena, const KnSide *side, KnBuf *buf)
         .paired = kn_arena_zalloc(arena, (side->n_tasks + 1) * sizeof(*chain.paired)),
     };
     for (size_t i = side->n_tasks; i-- > 0;) {
-        void **slot = kn_map_get_or_add(chain.heads, task_key(buf, &side->tasks[i]), NULL);
+        void **slot =
+            kn_map_get_or_add(chain.heads, kn_manifest_entry_key(buf, side->tasks[i].data), NULL);
         chain.next[i] = (size_t)*slot;
         *slot = (void *)(i + 1);
     }
@@ -42,7 +35,7 @@ static Chain chain_new(KnArena *arena, const KnSide *side, KnBuf *buf)
 /* Takes the next listing of task's file; false = none left. */
 static bool chain_take(Chain *chain, const KnScanTask *task, KnBuf *buf, size_t *ret)
 {
-    KnStr key = task_key(buf, task);
+    KnStr key = kn_manifest_entry_key(buf, task->data);
     size_t head = (size_t)kn_map_find(chain->heads, key);
     if (head == 0)
         return false;

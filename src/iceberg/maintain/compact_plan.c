@@ -180,13 +180,6 @@ static int64_t file_bytes(const KnRewriteSizes *s, int64_t bytes)
     return each < most_file_bytes(s) ? each : most_file_bytes(s);
 }
 
-/* Counts come from outside: a sum that cannot be stays at its end. */
-static void add_count(int64_t *total, int64_t count)
-{
-    if (__builtin_add_overflow(*total, count, total))
-        *total = INT64_MAX;
-}
-
 static void add_group(Planning *p, const KnScanTask *const *tasks, size_t n)
 {
     const KnDataFile *first = &tasks[0]->data->file;
@@ -198,8 +191,8 @@ static void add_group(Planning *p, const KnScanTask *const *tasks, size_t n)
         const KnDataFile *file = &tasks[i]->data->file;
         group.tasks[i] = tasks[i];
         group.n_deletes += (int64_t)tasks[i]->n_deletes;
-        add_count(&group.bytes, file->size_bytes);
-        add_count(&group.rows, file->record_count);
+        kn_count_add(&group.bytes, file->size_bytes);
+        kn_count_add(&group.rows, file->record_count);
     }
     if (!group_is_worth_it(&p->limits, &group))
         return;
@@ -233,8 +226,8 @@ static void finish(Planning *p)
     for (size_t i = 0; i < p->groups.len; i++) {
         plan->groups[i] = p->groups.items[i];
         plan->n_files += (int64_t)plan->groups[i].n_tasks;
-        add_count(&plan->bytes, plan->groups[i].bytes);
-        add_count(&plan->rows, plan->groups[i].rows);
+        kn_count_add(&plan->bytes, plan->groups[i].bytes);
+        kn_count_add(&plan->rows, plan->groups[i].rows);
     }
 }
 

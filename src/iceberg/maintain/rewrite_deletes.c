@@ -83,14 +83,6 @@ static KnCode next_batch(void *arg, KnBatch **ret, KnErr *err)
 
 /* ---- one group ---- */
 
-static KnStr entry_name(KnBuf *key, const KnManifestEntry *entry)
-{
-    kn_buf_reset(key);
-    kn_buf_printf(key, "%" PRId64 ":", entry->sequence_number);
-    kn_buf_text(key, entry->file.path);
-    return (KnStr){key->data, key->len};
-}
-
 /* The group's data files, with its own deletes only. */
 static KnScanTask *tasks_of(KnArena *arena, const KnDeleteGroup *group)
 {
@@ -98,7 +90,7 @@ static KnScanTask *tasks_of(KnArena *arena, const KnDeleteGroup *group)
     KN_BUF_AUTO key;
     kn_buf_init(&key, (size_t)1 << 20);
     for (size_t i = 0; i < group->n_files; i++)
-        *kn_map_get_or_add(own, entry_name(&key, group->files[i]), NULL) = own;
+        *kn_map_get_or_add(own, kn_manifest_entry_key(&key, group->files[i]), NULL) = own;
     KnScanTask *tasks = kn_arena_zalloc(arena, (group->n_data_files + 1) * sizeof(*tasks));
     for (size_t i = 0; i < group->n_data_files; i++) {
         const KnScanTask *task = group->data_files[i];
@@ -106,7 +98,7 @@ static KnScanTask *tasks_of(KnArena *arena, const KnDeleteGroup *group)
             kn_arena_alloc(arena, (task->n_deletes + 1) * sizeof(*deletes));
         tasks[i] = (KnScanTask){.data = task->data, .deletes = deletes};
         for (size_t d = 0; d < task->n_deletes; d++) {
-            if (kn_map_find(own, entry_name(&key, task->deletes[d])))
+            if (kn_map_find(own, kn_manifest_entry_key(&key, task->deletes[d])))
                 deletes[tasks[i].n_deletes++] = task->deletes[d];
         }
     }

@@ -84,21 +84,13 @@ static bool is_wanted(const Planning *p, const KnDataFile *file)
                                         file));
 }
 
-static KnStr entry_name(Planning *p, const KnManifestEntry *entry)
-{
-    kn_buf_reset(&p->key);
-    kn_buf_printf(&p->key, "%" PRId64 ":", entry->sequence_number);
-    kn_buf_text(&p->key, entry->file.path);
-    return (KnStr){p->key.data, p->key.len};
-}
-
 static KnCode take_file(void *arg, const KnManifestEntry *entry, KnErr *err)
 {
     Planning *p = arg;
     if (!is_wanted(p, &entry->file))
         return KN_OK;
     bool made = false;
-    void **slot = kn_map_get_or_add(p->by_name, entry_name(p, entry), &made);
+    void **slot = kn_map_get_or_add(p->by_name, kn_manifest_entry_key(&p->key, entry), &made);
     if (made) {
         Candidate *found = kn_arena_zalloc(p->plan->arena, sizeof(*found));
         found->entry = kn_manifest_entry_copy(p->plan->arena, entry);
@@ -131,7 +123,8 @@ static void link_tasks(Planning *p)
     for (size_t i = 0; i < scan->n_tasks; i++) {
         const KnScanTask *task = &scan->tasks[i];
         for (size_t d = 0; d < task->n_deletes; d++) {
-            Candidate *found = kn_map_find(p->by_name, entry_name(p, task->deletes[d]));
+            Candidate *found =
+                kn_map_find(p->by_name, kn_manifest_entry_key(&p->key, task->deletes[d]));
             if (found)
                 *kn_vec_push(&found->tasks) = task;
         }
@@ -220,11 +213,8 @@ static KnCode add_group(Planning *p, Candidate *const *files, size_t n, KnErr *e
     const KnManifestEntry **entries = kn_arena_alloc(p->plan->arena, n * sizeof(*entries));
     for (size_t i = 0; i < n; i++) {
         entries[i] = files[i]->entry;
-        if (__builtin_add_overflow(group.bytes, entries[i]->file.size_bytes, &group.bytes))
-            group.bytes = INT64_MAX;
-        if (__builtin_add_overflow(group.positions, entries[i]->file.record_count,
-                                   &group.positions))
-            group.positions = INT64_MAX;
+        kn_count_add(&group.bytes, entries[i]->file.size_bytes);
+        kn_count_add(&group.positions, entries[i]->file.record_count);
     }
     group.files = entries;
     if (!kn_rewrite_sizes_worth(&p->limits.sizes, n, group.bytes))

@@ -120,6 +120,16 @@ typedef struct KnManifestVisit {
 /** A manifest's entries in order; inherits snapshot id, sequence numbers, first_row_id from mf. */
 KN_NODISCARD KnCode kn_manifest_read(KnFileIO *io, const KnMetadata *md, const KnManifestFile *mf,
                                      const KnManifestVisit *visit, KnErr *err);
+/** Adds a count or size of an entry: they come from outside, and a sum that cannot be stays at its
+ * end. */
+static inline void kn_count_add(int64_t *total, int64_t count)
+{
+    if (__builtin_add_overflow(*total, count, total))
+        *total = INT64_MAX;
+}
+/** What tells one live listing of a file from others of a snapshot, for maps: its data sequence
+ * number, its blob and its path. Fills buf anew; the text is buf's. */
+KnStr kn_manifest_entry_key(KnBuf *buf, const KnManifestEntry *entry);
 /** Deep copies into arena. */
 KnManifestEntry *kn_manifest_entry_copy(KnArena *arena, const KnManifestEntry *entry);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manifest_copy.c - deep copies of manifest entries, for callers that keep them. An empty list
- * stays apart from a null one. */
+/* manifest_copy.c - deep copies of manifest entries, for callers that keep them, and their keys. An
+ * empty list stays apart from a null one. */
+#include <inttypes.h>
+
 #include "iceberg/manifest/manifest_internal.h"
 
 static const void *copy_array(KnArena *arena, const void *items, size_t n, size_t size)
@@ -69,4 +71,13 @@ KnManifestEntry *kn_manifest_entry_copy(KnArena *arena, const KnManifestEntry *e
     f->upper = copy_bounds(arena, f->upper, f->n_upper);
     f->key_metadata = copy_bytes(arena, f->key_metadata);
     return copy;
+}
+
+KnStr kn_manifest_entry_key(KnBuf *buf, const KnManifestEntry *entry)
+{
+    kn_buf_reset(buf);
+    kn_buf_printf(buf, "%" PRId64 ":%" PRId64 ":", entry->sequence_number,
+                  entry->file.content_offset);
+    kn_buf_text(buf, entry->file.path);
+    return (KnStr){buf->data, buf->len};
 }

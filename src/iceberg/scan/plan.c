@@ -59,13 +59,6 @@ static KnCode take_delete(void *arg, const KnManifestEntry *entry, KnErr *err)
     return kn_delete_index_add(b->index, entry, err);
 }
 
-/* Counts come from outside: a sum that cannot be stays at its end. */
-static void add_count(int64_t *total, int64_t count)
-{
-    if (__builtin_add_overflow(*total, count, total))
-        *total = INT64_MAX;
-}
-
 static KnCode take_data(void *arg, const KnManifestEntry *entry, KnErr *err)
 {
     PlanBuild *b = arg;
@@ -81,8 +74,8 @@ static KnCode take_data(void *arg, const KnManifestEntry *entry, KnErr *err)
     KnScanTask *task = kn_vec_push(&b->tasks);
     KN_TRY(kn_delete_index_match(b->index, entry, task, err));
     task->data = kn_manifest_entry_copy(plan->arena, entry);
-    add_count(&plan->n_rows, entry->file.record_count);
-    add_count(&plan->n_bytes, entry->file.size_bytes);
+    kn_count_add(&plan->n_rows, entry->file.record_count);
+    kn_count_add(&plan->n_bytes, entry->file.size_bytes);
     return KN_OK;
 }
 

@@ -56,14 +56,6 @@ typedef struct Rewrite {
     bool probe; /* only count */
 } Rewrite;
 
-static KnStr removed_key(KnBuf *buf, const KnManifestEntry *entry)
-{
-    kn_buf_reset(buf);
-    kn_buf_printf(buf, "%" PRId64 ":%" PRId64 ":%s", entry->sequence_number,
-                  entry->file.content_offset, entry->file.path);
-    return (KnStr){buf->data, buf->len};
-}
-
 static KnCode rewrite_entry(void *arg, const KnManifestEntry *entry, KnErr *err)
 {
     (void)err;
@@ -71,7 +63,7 @@ static KnCode rewrite_entry(void *arg, const KnManifestEntry *entry, KnErr *err)
     Build *build = rewrite->build;
     KN_BUF_AUTO key;
     kn_buf_init(&key, (size_t)1 << 20);
-    bool goes = build->removed && kn_map_find(build->removed, removed_key(&key, entry));
+    bool goes = build->removed && kn_map_find(build->removed, kn_manifest_entry_key(&key, entry));
     rewrite->n_removed += goes;
     if (rewrite->probe)
         return KN_OK;
@@ -185,10 +177,11 @@ static void note_removed(Build *build)
     kn_buf_init(&key, (size_t)1 << 20);
     build->removed = kn_map_new();
     for (size_t i = 0; i < draft->n_removed; i++)
-        *kn_map_get_or_add(build->removed, removed_key(&key, draft->removed[i]), NULL) = build;
-    for (size_t i = 0; i < draft->n_removed_deletes; i++)
-        *kn_map_get_or_add(build->removed, removed_key(&key, draft->removed_deletes[i]), NULL) =
+        *kn_map_get_or_add(build->removed, kn_manifest_entry_key(&key, draft->removed[i]), NULL) =
             build;
+    for (size_t i = 0; i < draft->n_removed_deletes; i++)
+        *kn_map_get_or_add(build->removed, kn_manifest_entry_key(&key, draft->removed_deletes[i]),
+                           NULL) = build;
 }
 
 /* ---- merging ---- */

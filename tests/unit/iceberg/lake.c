@@ -216,6 +216,19 @@ KnTable *lake_load(Lake *lake)
     return tbl;
 }
 
+KnTable *lake_become_other(Lake *lake)
+{
+    KnTable *mine = lake->tbl;
+    lake->tbl = lake_load(lake);
+    return mine;
+}
+
+void lake_become_myself(Lake *lake, KnTable *mine)
+{
+    kn_table_free(lake->tbl);
+    lake->tbl = mine;
+}
+
 const KnExpr *lake_expr(Lake *lake, const char *where)
 {
     const KnExpr *expr = NULL;

@@ -60,6 +60,9 @@ void lake_open(Lake *lake, const LakeTable *table);
 void lake_close(Lake *lake);
 /** A handle of its own on the same table; free with kn_table_free(). */
 KnTable *lake_load(Lake *lake);
+/** Another writer's handle in the place of ours, which is returned; and back again. */
+KnTable *lake_become_other(Lake *lake);
+void lake_become_myself(Lake *lake, KnTable *mine);
 
 KnWriteResult lake_append(Lake *lake, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 KnWriteResult lake_delete(Lake *lake, const char *where);

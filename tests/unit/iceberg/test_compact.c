@@ -439,56 +439,42 @@ static void files_move_to_the_output_spec(void **state)
 static const LakeTable hasty = {.schema = "id long required, name string",
                                 .props = {"commit.retry.min-wait-ms", "1"}};
 
-/* Another writer's handle in the place of ours. */
-static KnTable *become_other(Lake *lake)
-{
-    KnTable *mine = lake->tbl;
-    lake->tbl = lake_load(lake);
-    return mine;
-}
-
-static void become_myself(Lake *lake, KnTable *mine)
-{
-    kn_table_free(lake->tbl);
-    lake->tbl = mine;
-}
-
 static void other_appends(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     lake_append(lake, "SELECT 100 AS id, 'other' AS name");
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void other_deletes_rows_of_a_file(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     lake_delete(lake, "id = 1");
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void other_deletes_positions(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     delete_positions(lake, "p = 1");
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void other_deletes_keys(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     lake_row_delta(lake, &(LakeRowDelta){.keys = "SELECT 2::BIGINT AS id",
                                          .key_names = {"id"},
                                          .rows = "SELECT 2::BIGINT AS id, 'new' AS name",
                                          .operation = "overwrite"});
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void other_compacts(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     compact(lake, all());
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void open_with_rows(Lake *lake)
@@ -600,7 +586,7 @@ static void a_later_part_sees_what_an_earlier_one_passed(void **state)
         lake_append(&lake, "SELECT 10 * i + %d AS id, 'n' || i AS name FROM range(1, 3) t(i)", i);
     KnCompactOptions opts = kn_compact_defaults();
     opts.partial_progress = true;
-    KnTable *mine = become_other(&lake);
+    KnTable *mine = lake_become_other(&lake);
     lake_delete(&lake, "id = 12");
     KnTable *other = lake.tbl;
     lake.tbl = mine;

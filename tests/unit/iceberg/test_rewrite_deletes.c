@@ -224,38 +224,25 @@ static void positions_become_vectors(void **state)
 
 /* ---- races ---- */
 
-static KnTable *become_other(Lake *lake)
-{
-    KnTable *mine = lake->tbl;
-    lake->tbl = lake_load(lake);
-    return mine;
-}
-
-static void become_myself(Lake *lake, KnTable *mine)
-{
-    kn_table_free(lake->tbl);
-    lake->tbl = mine;
-}
-
 static void other_deletes(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     lake_delete(lake, "id IN (100, 300)");
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void other_rewrites(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     rewrite(lake, true);
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void other_appends(Lake *lake)
 {
-    KnTable *mine = become_other(lake);
+    KnTable *mine = lake_become_other(lake);
     lake_append(lake, "SELECT 900 AS id, 'p0' AS p");
-    become_myself(lake, mine);
+    lake_become_myself(lake, mine);
 }
 
 static void races_end_well(void **state)

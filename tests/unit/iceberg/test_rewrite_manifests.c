@@ -264,11 +264,9 @@ static void rounds_give_the_same(void **state)
 
 static void as_other(Lake *lake, void (*act)(Lake *))
 {
-    KnTable *mine = lake->tbl;
-    lake->tbl = lake_load(lake);
+    KnTable *mine = lake_become_other(lake);
     act(lake);
-    kn_table_free(lake->tbl);
-    lake->tbl = mine;
+    lake_become_myself(lake, mine);
 }
 
 static void append_one(Lake *lake)
