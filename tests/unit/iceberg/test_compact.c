@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compact.c - data files rewritten: the same rows, everywhere and always; races; failures. */
+/* test_compact.c - data files rewritten: which, how, and the same rows, everywhere and always. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,7 @@
 
 #include "base/fault.h"
 #include "base/random.h"
-#include "iceberg/maintain/compact.h"
-#include "unit/iceberg/unchanged.h"
+#include "unit/iceberg/compact_support.h"
 
 static const KnSnapshot *head(Lake *lake)
 {
@@ -41,35 +40,6 @@ static int64_t n_deletes(Lake *lake)
     return found;
 }
 
-static KnCompactResult compact(Lake *lake, KnCompactOptions opts)
-{
-    KnCompactResult res = {.snapshot_id = -2};
-    lake_ok(lake, kn_write_compact(lake->tbl, lake->ses, &opts, &res, &lake->err));
-    return res;
-}
-
-static KnCompactOptions all(void)
-{
-    KnCompactOptions opts = kn_compact_defaults();
-    opts.sizes.rewrite_all = true;
-    return opts;
-}
-
-static void delete_positions(Lake *lake, const char *condition)
-{
-    KnPlan *p = lake_plan(lake);
-    KN_BUF_AUTO sql;
-    kn_buf_init(&sql, 1 << 20);
-    for (size_t i = 0; i < p->n_tasks; i++) {
-        const KnDataFile *file = &p->tasks[i].data->file;
-        kn_buf_printf(&sql,
-                      "%sSELECT '%s' AS file_path, p AS pos FROM range(%" PRId64 ") t(p) WHERE %s",
-                      i > 0 ? " UNION ALL " : "", file->path, file->record_count, condition);
-    }
-    lake_row_delta(lake, &(LakeRowDelta){.positions = sql.data, .operation = "delete"});
-    kn_plan_free(p);
-}
-
 /* ---- what is rewritten ---- */
 
 static void small_files_become_one(void **state)
@@ -84,7 +54,7 @@ static void small_files_become_one(void **state)
         lake_make_ref(&lake, "dev", true);
         lake_delete(&lake, "i = 7");
         UnchangedTable before = unchanged_look(&lake);
-        KnCompactResult res = compact(&lake, kn_compact_defaults());
+        KnCompactResult res = lake_compact(&lake, kn_compact_defaults());
         assert_int_equal(res.n_groups, 1);
         assert_int_equal(res.n_commits, 1);
         assert_int_equal(res.removed_files, 6);
@@ -96,7 +66,7 @@ static void small_files_become_one(void **state)
         assert_string_equal(summary(&lake, "deleted-data-files"), "6");
         assert_string_equal(summary(&lake, "total-records"), "59");
         unchanged_check(&lake, &before);
-        res = compact(&lake, kn_compact_defaults());
+        res = lake_compact(&lake, kn_compact_defaults());
         assert_int_equal(res.snapshot_id, -1);
         assert_int_equal(res.n_commits, 0);
         lake_close(&lake);
@@ -108,15 +78,15 @@ static void few_files_are_left_alone(void **state)
     (void)state;
     Lake lake;
     lake_open(&lake, &(LakeTable){.schema = "id long"});
-    KnCompactResult res = compact(&lake, all());
+    KnCompactResult res = lake_compact(&lake, compact_all());
     assert_int_equal(res.snapshot_id, -1);
     for (int i = 0; i < 4; i++)
         lake_append(&lake, "SELECT %d AS id", i);
-    assert_int_equal(compact(&lake, kn_compact_defaults()).snapshot_id, -1);
+    assert_int_equal(lake_compact(&lake, kn_compact_defaults()).snapshot_id, -1);
     KnCompactOptions opts = kn_compact_defaults();
     opts.sizes.min_input_files = 4;
     UnchangedTable before = unchanged_look(&lake);
-    assert_int_equal(compact(&lake, opts).removed_files, 4);
+    assert_int_equal(lake_compact(&lake, opts).removed_files, 4);
     unchanged_check(&lake, &before);
     lake_close(&lake);
 }
@@ -151,7 +121,7 @@ static void groups_are_partitions_packed_by_size(void **state)
     for (size_t i = 0; i < plan->n_groups; i++)
         assert_true(plan->groups[i].bytes <= opts.sizes.max_group_bytes);
     kn_compact_plan_free(plan);
-    compact(&lake, kn_compact_defaults());
+    lake_compact(&lake, kn_compact_defaults());
     assert_int_equal(n_tasks(&lake), 6);
     unchanged_check(&lake, &before);
     assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan} WHERE d = 0 AND signbit(d)"),
@@ -169,12 +139,12 @@ static void files_get_the_target_size(void **state)
     KnCompactOptions opts = kn_compact_defaults();
     opts.sizes.target_file_bytes = 256 << 10;
     UnchangedTable before = unchanged_look(&lake);
-    KnCompactResult res = compact(&lake, opts);
+    KnCompactResult res = lake_compact(&lake, opts);
     assert_in_range(res.added_files, 5, 10);
     unchanged_check(&lake, &before);
-    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    assert_int_equal(lake_compact(&lake, opts).snapshot_id, -1);
     opts.sizes.target_file_bytes = 64 << 20;
-    assert_int_equal(compact(&lake, opts).added_files, 1);
+    assert_int_equal(lake_compact(&lake, opts).added_files, 1);
     lake_close(&lake);
 }
 
@@ -188,7 +158,7 @@ static void a_filter_chooses_files(void **state)
     KnCompactOptions opts = kn_compact_defaults();
     opts.filter = lake_expr(&lake, "id >= 15 AND id < 60");
     UnchangedTable before = unchanged_look(&lake);
-    KnCompactResult res = compact(&lake, opts);
+    KnCompactResult res = lake_compact(&lake, opts);
     assert_int_equal(res.removed_files, 5);
     assert_int_equal(res.added_rows, 50);
     unchanged_check(&lake, &before);
@@ -206,7 +176,7 @@ static void sorting_sorts(void **state)
     UnchangedTable before = unchanged_look(&lake);
     KnCompactOptions opts = kn_compact_defaults();
     opts.sort = true;
-    compact(&lake, opts);
+    lake_compact(&lake, opts);
     unchanged_check(&lake, &before);
     KnPlan *p = lake_plan(&lake);
     assert_int_equal(p->n_tasks, 1);
@@ -222,7 +192,7 @@ static void sorting_sorts(void **state)
     order->order_id = 0;
     opts.sizes.rewrite_all = true;
     opts.sort_order = order;
-    compact(&lake, opts);
+    lake_compact(&lake, opts);
     p = lake_plan(&lake);
     assert_int_equal(p->tasks[0].data->file.sort_order_id, 0);
     kn_plan_free(p);
@@ -283,14 +253,14 @@ static void deletes_are_applied_and_go(void **state)
     lake_open(&lake, &(LakeTable){.schema = "id long, name string"});
     lake_append(&lake, "SELECT i AS id, 'n' || i AS name FROM range(20) t(i)");
     lake_append(&lake, "SELECT i AS id, 'm' || i AS name FROM range(20, 40) t(i)");
-    delete_positions(&lake, "p % 4 = 0");
+    lake_delete_positions(&lake, "p % 4 = 0");
     lake_row_delta(&lake, &(LakeRowDelta){.keys = "SELECT 7::BIGINT AS id UNION ALL SELECT 22",
                                           .key_names = {"id"},
                                           .rows = "SELECT 7::BIGINT AS id, 'again' AS name",
                                           .operation = "overwrite"});
     UnchangedTable before = unchanged_look(&lake);
-    KnCompactOptions opts = all();
-    KnCompactResult res = compact(&lake, opts);
+    KnCompactOptions opts = compact_all();
+    KnCompactResult res = lake_compact(&lake, opts);
     assert_int_equal(res.added_rows, 29);
     assert_int_equal(res.removed_delete_files, 1);
     assert_int_equal(n_deletes(&lake), 1);
@@ -304,13 +274,13 @@ static void deletes_are_applied_and_go(void **state)
     before = unchanged_look(&lake);
     opts = kn_compact_defaults();
     opts.remove_dangling_deletes = true;
-    res = compact(&lake, opts);
+    res = lake_compact(&lake, opts);
     assert_int_equal(res.n_groups, 0);
     assert_int_equal(res.n_commits, 1);
     assert_int_equal(res.removed_delete_files, 1);
     assert_int_equal(n_deletes(&lake), 0);
     unchanged_check(&lake, &before);
-    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    assert_int_equal(lake_compact(&lake, opts).snapshot_id, -1);
     lake_close(&lake);
 }
 
@@ -325,15 +295,15 @@ static void many_deletes_are_a_reason(void **state)
     KnCompactOptions opts = kn_compact_defaults();
     opts.sizes.target_file_bytes = p->n_bytes;
     kn_plan_free(p);
-    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
-    delete_positions(&lake, "p < 29");
+    assert_int_equal(lake_compact(&lake, opts).snapshot_id, -1);
+    lake_delete_positions(&lake, "p < 29");
     opts.delete_ratio_threshold = 0.3;
-    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    assert_int_equal(lake_compact(&lake, opts).snapshot_id, -1);
     opts.delete_file_threshold = 2;
-    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
+    assert_int_equal(lake_compact(&lake, opts).snapshot_id, -1);
     UnchangedTable before = unchanged_look(&lake);
     opts.delete_file_threshold = 1;
-    KnCompactResult res = compact(&lake, opts);
+    KnCompactResult res = lake_compact(&lake, opts);
     assert_int_equal(res.removed_delete_files, 1);
     assert_int_equal(res.added_rows, 71);
     unchanged_check(&lake, &before);
@@ -346,8 +316,8 @@ static void a_file_without_live_rows_goes(void **state)
     Lake lake;
     lake_open(&lake, &(LakeTable){.schema = "id long", .version = 2});
     lake_append(&lake, "SELECT i AS id FROM range(10) t(i)");
-    delete_positions(&lake, "true");
-    KnCompactResult res = compact(&lake, all());
+    lake_delete_positions(&lake, "true");
+    KnCompactResult res = lake_compact(&lake, compact_all());
     assert_int_equal(res.added_files, 0);
     assert_int_equal(res.removed_files, 1);
     assert_int_equal(res.removed_delete_files, 1);
@@ -362,7 +332,7 @@ static void deletes_in_use_are_not_dangling(void **state)
     Lake lake;
     lake_open(&lake, &(LakeTable){.schema = "id long, name string"});
     lake_append(&lake, "SELECT i AS id, 'n' AS name FROM range(10) t(i)");
-    delete_positions(&lake, "p = 3");
+    lake_delete_positions(&lake, "p = 3");
     lake_row_delta(&lake, &(LakeRowDelta){.keys = "SELECT 1::BIGINT AS id",
                                           .key_names = {"id"},
                                           .operation = "delete"});
@@ -383,24 +353,6 @@ static void deletes_in_use_are_not_dangling(void **state)
 
 /* ---- partition specs ---- */
 
-static void set_spec(Lake *lake, const char *text)
-{
-    KnPartitionSpec *spec = NULL;
-    lake_ok(lake, kn_partition_spec_parse_text(lake->tbl->arena, kn_metadata_schema(lake->tbl->md),
-                                               kn_str(text), &spec, &lake->err));
-    KnUpdate updates[] = {{.kind = KN_UPDATE_ADD_SPEC, .spec = spec},
-                          {.kind = KN_UPDATE_SET_DEFAULT_SPEC, .number = -1}};
-    KnTableCommit commit = {.updates = updates, .n_updates = 2};
-    lake_ok(lake, kn_table_commit(lake->tbl, &commit, &lake->err));
-}
-
-static void set_default_spec(Lake *lake, int32_t id)
-{
-    KnUpdate update = {.kind = KN_UPDATE_SET_DEFAULT_SPEC, .number = id};
-    KnTableCommit commit = {.updates = &update, .n_updates = 1};
-    lake_ok(lake, kn_table_commit(lake->tbl, &commit, &lake->err));
-}
-
 static void files_move_to_the_output_spec(void **state)
 {
     (void)state;
@@ -410,19 +362,19 @@ static void files_move_to_the_output_spec(void **state)
         for (int i = 0; i < 3; i++)
             lake_append(&lake, "SELECT i AS id, 'n' || i %% 3 AS name FROM range(%d, %d) t(i)",
                         i * 10, i * 10 + 10);
-        set_spec(&lake, "name");
+        lake_set_spec(&lake, "name");
         for (int i = 3; i < 6; i++)
             lake_append(&lake, "SELECT i AS id, 'n' || i %% 3 AS name FROM range(%d, %d) t(i)",
                         i * 10, i * 10 + 10);
         UnchangedTable before = unchanged_look(&lake);
-        KnCompactOptions opts = all();
+        KnCompactOptions opts = compact_all();
         opts.output_spec_id = 0;
-        KnCompactResult res = compact(&lake, opts);
+        KnCompactResult res = lake_compact(&lake, opts);
         assert_int_equal(res.n_groups, 2);
         assert_int_equal(res.added_files, 2);
         unchanged_check(&lake, &before);
         before = unchanged_look(&lake);
-        res = compact(&lake, all());
+        res = lake_compact(&lake, compact_all());
         assert_int_equal(res.n_groups, 1);
         assert_int_equal(res.added_files, 3);
         KnPlan *p = lake_plan(&lake);
@@ -432,260 +384,6 @@ static void files_move_to_the_output_spec(void **state)
         unchanged_check(&lake, &before);
         lake_close(&lake);
     }
-}
-
-/* ---- races ---- */
-
-static const LakeTable hasty = {.schema = "id long required, name string",
-                                .props = {"commit.retry.min-wait-ms", "1"}};
-
-static void other_appends(Lake *lake)
-{
-    KnTable *mine = lake_become_other(lake);
-    lake_append(lake, "SELECT 100 AS id, 'other' AS name");
-    lake_become_myself(lake, mine);
-}
-
-static void other_deletes_rows_of_a_file(Lake *lake)
-{
-    KnTable *mine = lake_become_other(lake);
-    lake_delete(lake, "id = 1");
-    lake_become_myself(lake, mine);
-}
-
-static void other_deletes_positions(Lake *lake)
-{
-    KnTable *mine = lake_become_other(lake);
-    delete_positions(lake, "p = 1");
-    lake_become_myself(lake, mine);
-}
-
-static void other_deletes_keys(Lake *lake)
-{
-    KnTable *mine = lake_become_other(lake);
-    lake_row_delta(lake, &(LakeRowDelta){.keys = "SELECT 2::BIGINT AS id",
-                                         .key_names = {"id"},
-                                         .rows = "SELECT 2::BIGINT AS id, 'new' AS name",
-                                         .operation = "overwrite"});
-    lake_become_myself(lake, mine);
-}
-
-static void other_compacts(Lake *lake)
-{
-    KnTable *mine = lake_become_other(lake);
-    compact(lake, all());
-    lake_become_myself(lake, mine);
-}
-
-static void open_with_rows(Lake *lake)
-{
-    lake_open(lake, &hasty);
-    for (int i = 0; i < 3; i++)
-        lake_append(lake, "SELECT i AS id, 'n' || i AS name FROM range(%d, %d) t(i)", i * 4,
-                    i * 4 + 4);
-}
-
-static void what_others_add_is_no_conflict(void **state)
-{
-    (void)state;
-    Lake lake;
-    open_with_rows(&lake);
-    lake.before_commit = other_appends;
-    KnCompactResult res = compact(&lake, all());
-    assert_int_equal(res.removed_files, 3);
-    assert_int_equal(n_tasks(&lake), 2);
-    assert_string_equal(lake_text(&lake, "SELECT count(*) || ' ' || sum(id) FROM {scan}"),
-                        "13 166");
-    unchanged_window(&lake, head(&lake)->parent_id, head(&lake));
-    lake_close(&lake);
-}
-
-static void later_equality_deletes_still_apply(void **state)
-{
-    (void)state;
-    Lake lake;
-    open_with_rows(&lake);
-    lake.before_commit = other_deletes_keys;
-    compact(&lake, all());
-    assert_string_equal(lake_text(&lake, "SELECT string_agg(name, ' ' ORDER BY id) FROM {scan} "
-                                         "WHERE id IN (1, 2)"),
-                        "n1 new");
-    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan}"), "12");
-    unchanged_window(&lake, head(&lake)->parent_id, head(&lake));
-    lake_close(&lake);
-}
-
-static void conflicts_leave_the_table_as_others_made_it(void **state)
-{
-    (void)state;
-    static const struct {
-        void (*turn)(Lake *);
-        bool new_sequence, other_spec;
-        const char *part, *sum;
-    } cases[] = {
-        {other_deletes_rows_of_a_file, false, false, "removed a file", "65"},
-        {other_deletes_positions, false, false, "added position deletes", "51"},
-        {other_deletes_keys, true, false, "added equality deletes", "66"},
-        {other_deletes_keys, false, true, "added equality deletes", "66"},
-        {other_compacts, false, false, "another writer removed", "66"},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        Lake lake;
-        open_with_rows(&lake);
-        KnCompactOptions opts = all();
-        opts.new_sequence_number = cases[i].new_sequence;
-        if (cases[i].other_spec) {
-            set_spec(&lake, "bucket(2, id)");
-            set_default_spec(&lake, 0);
-        }
-        opts.output_spec_id = cases[i].other_spec ? 1 : -1;
-        lake.before_commit = cases[i].turn;
-        KnCompactResult res = {.snapshot_id = -2};
-        lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err),
-                   KN_E_CONFLICT, cases[i].part);
-        assert_int_equal(res.snapshot_id, -2);
-        lake_ok(&lake, kn_table_refresh(lake.tbl, &lake.err));
-        assert_string_equal(lake_text(&lake, "SELECT sum(id) FROM {scan}"), cases[i].sum);
-        lake_close(&lake);
-    }
-}
-
-static void a_lost_part_leaves_the_others(void **state)
-{
-    (void)state;
-    Lake lake;
-    lake_open(&lake, &(LakeTable){.schema = "id long required, name string",
-                                  .spec = "name",
-                                  .props = {"commit.retry.min-wait-ms", "1"}});
-    for (int i = 0; i < 5; i++)
-        lake_append(&lake, "SELECT 10 * i + %d AS id, 'n' || i AS name FROM range(3) t(i)", i);
-    KnCompactOptions opts = kn_compact_defaults();
-    opts.partial_progress = true;
-    lake.before_commit = other_deletes_rows_of_a_file;
-    KnCompactResult res = compact(&lake, opts);
-    assert_int_equal(res.n_groups, 2);
-    assert_int_equal(res.n_commits, 2);
-    assert_int_equal(res.n_failed_commits, 1);
-    assert_int_equal(n_tasks(&lake), 4 + 2);
-    assert_int_equal(lake_files_below(&lake, "data"), 15 + 2);
-    assert_string_equal(lake_text(&lake, "SELECT count(*) || ' ' || sum(id) FROM {scan}"),
-                        "14 179");
-    assert_int_equal(compact(&lake, opts).snapshot_id, -1);
-    lake_close(&lake);
-}
-
-/* A delete that arrives while an early part is committed is seen by a later part. */
-static void a_later_part_sees_what_an_earlier_one_passed(void **state)
-{
-    (void)state;
-    Lake lake;
-    lake_open(&lake, &(LakeTable){.schema = "id long required, name string",
-                                  .spec = "name",
-                                  .props = {"commit.retry.min-wait-ms", "1"}});
-    for (int i = 0; i < 5; i++)
-        lake_append(&lake, "SELECT 10 * i + %d AS id, 'n' || i AS name FROM range(1, 3) t(i)", i);
-    KnCompactOptions opts = kn_compact_defaults();
-    opts.partial_progress = true;
-    KnTable *mine = lake_become_other(&lake);
-    lake_delete(&lake, "id = 12");
-    KnTable *other = lake.tbl;
-    lake.tbl = mine;
-    KnCompactResult res;
-    KnCode rc = kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err);
-    assert_int_equal(rc, KN_OK);
-    assert_int_equal(res.n_failed_commits, 1);
-    assert_int_equal(res.n_commits, 1);
-    kn_table_free(other);
-    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan} WHERE id = 12"), "0");
-    assert_string_equal(lake_text(&lake, "SELECT count(*) FROM {scan}"), "9");
-    lake_close(&lake);
-}
-
-/* ---- failures ---- */
-
-static void a_failure_loses_nothing(void **state)
-{
-    (void)state;
-    static const char *const points[] = {"compact-group-written", "write-data-written",
-                                         "write-manifest-written", "write-list-written",
-                                         "write-before-commit"};
-    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
-        Lake lake;
-        open_with_rows(&lake);
-        size_t data = lake_files_below(&lake, "data");
-        size_t meta = lake_files_below(&lake, "metadata");
-        UnchangedTable before = unchanged_look(&lake);
-        char spec[64];
-        assert_true(snprintf(spec, sizeof(spec), "%s:1:fail", points[i]) > 0);
-        lake_ok(&lake, kn_fault_set(spec, NULL, &lake.err));
-        KnCompactResult res;
-        KnCompactOptions opts = all();
-        lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err), KN_E_IO,
-                   points[i]);
-        lake_ok(&lake, kn_fault_set(NULL, NULL, &lake.err));
-        assert_int_equal(lake_files_below(&lake, "data"), data);
-        assert_int_equal(lake_files_below(&lake, "metadata"), meta);
-        unchanged_check(&lake, &before);
-        lake_close(&lake);
-    }
-}
-
-static void an_unknown_outcome_removes_nothing(void **state)
-{
-    (void)state;
-    Lake lake;
-    open_with_rows(&lake);
-    UnchangedTable before = unchanged_look(&lake);
-    lake.fail_commit = KN_E_UNKNOWN;
-    KnCompactOptions opts = all();
-    opts.partial_progress = true;
-    KnCompactResult res;
-    lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err), KN_E_UNKNOWN,
-               "answer was lost");
-    lake_ok(&lake, kn_table_refresh(lake.tbl, &lake.err));
-    assert_int_equal(n_tasks(&lake), 1);
-    unchanged_check(&lake, &before);
-    lake_close(&lake);
-}
-
-static bool always(void)
-{
-    return true;
-}
-
-static void cancelling_stops(void **state)
-{
-    (void)state;
-    Lake lake;
-    open_with_rows(&lake);
-    KnCompactOptions opts = all();
-    opts.write.cancelled = always;
-    KnCompactResult res;
-    lake_fails(&lake, kn_write_compact(lake.tbl, lake.ses, &opts, &res, &lake.err), KN_E_CANCELLED,
-               "cancelled");
-    assert_int_equal(lake_files_below(&lake, "data"), 3);
-    lake_close(&lake);
-}
-
-static void branches_are_compacted_apart(void **state)
-{
-    (void)state;
-    Lake lake;
-    open_with_rows(&lake);
-    lake_make_ref(&lake, "dev", true);
-    lake_append(&lake, "SELECT 50 AS id, 'main' AS name");
-    int64_t on_main = head(&lake)->snapshot_id;
-    KnCompactOptions opts = all();
-    opts.write.branch = "dev";
-    KnCompactResult res = compact(&lake, opts);
-    assert_int_equal(res.added_rows, 12);
-    assert_int_equal(head(&lake)->snapshot_id, on_main);
-    const KnRef *ref = kn_metadata_find_ref(lake.tbl->md, kn_str("dev"));
-    assert_int_equal(ref->snapshot_id, res.snapshot_id);
-    const KnSnapshot *dev = kn_metadata_find_snapshot(lake.tbl->md, ref->snapshot_id);
-    assert_string_equal(lake_text_at(&lake, dev, "SELECT sum(id) FROM {scan}"), "66");
-    unchanged_window(&lake, dev->parent_id, dev);
-    lake_close(&lake);
 }
 
 /* ---- random histories ---- */
@@ -712,7 +410,7 @@ static void random_change(Lake *lake, KnRng *rng)
     } else if (lake->tbl->md->format_version == 2) {
         char cond[64];
         assert_true(snprintf(cond, sizeof(cond), "p %% %d = 1", 2 + at % 9) > 0);
-        delete_positions(lake, cond);
+        lake_delete_positions(lake, cond);
     }
 }
 
@@ -748,7 +446,7 @@ static void random_histories_keep_their_rows(void **state)
             if (kn_rng_below(&rng, 3) > 0)
                 continue;
             UnchangedTable before = unchanged_look(&lake);
-            compact(&lake, random_options(&lake, &rng));
+            lake_compact(&lake, random_options(&lake, &rng));
             unchanged_check(&lake, &before);
         }
         lake_close(&lake);
@@ -770,15 +468,6 @@ int main(void)
         cmocka_unit_test(a_file_without_live_rows_goes),
         cmocka_unit_test(deletes_in_use_are_not_dangling),
         cmocka_unit_test(files_move_to_the_output_spec),
-        cmocka_unit_test(what_others_add_is_no_conflict),
-        cmocka_unit_test(later_equality_deletes_still_apply),
-        cmocka_unit_test(conflicts_leave_the_table_as_others_made_it),
-        cmocka_unit_test(a_lost_part_leaves_the_others),
-        cmocka_unit_test(a_later_part_sees_what_an_earlier_one_passed),
-        cmocka_unit_test(a_failure_loses_nothing),
-        cmocka_unit_test(an_unknown_outcome_removes_nothing),
-        cmocka_unit_test(cancelling_stops),
-        cmocka_unit_test(branches_are_compacted_apart),
         cmocka_unit_test(random_histories_keep_their_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
