@@ -31,8 +31,22 @@ typedef enum KnCode {
     KN_E_MAX_,
 } KnCode;
 
+/* What a failure is about, where the code alone does not say it (a server's answers depend on it).
+ */
+typedef enum KnErrSubject {
+    KN_ABOUT_NOTHING = 0,
+    KN_ABOUT_NAMESPACE,
+    KN_ABOUT_TABLE,
+    KN_ABOUT_VIEW,
+    KN_ABOUT_FILE,      /* a metadata document or data file that should be there */
+    KN_ABOUT_NOT_EMPTY, /* KN_E_REFUSED: a namespace that still holds something */
+    KN_ABOUT_BOTH,      /* KN_E_INVAL: the same key is to be set and removed */
+    KN_ABOUT_LOCATION,  /* KN_E_REFUSED: a place outside the warehouse */
+} KnErrSubject;
+
 typedef struct KnErr {
     KnCode code;
+    KnErrSubject about;
     bool retriable;   /* the same call may succeed later without any change by the user */
     int sys_errno;    /* errno where the system said no, else 0 */
     const char *file; /* source position of the first report */

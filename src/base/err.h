@@ -50,6 +50,16 @@ static inline KnCode kn_code_failed_(KnCode code)
 #define kn_err_set(err, code, ...)                                                                 \
     kn_code_failed_(kn_err_set_at((err), __FILE__, __LINE__, (code), __VA_ARGS__))
 
+/** The same, and what it is about. */
+#define kn_err_about(err, code, subject, ...)                                                      \
+    ({                                                                                             \
+        KnErr *kn_about_err_ = (err);                                                              \
+        KnCode kn_about_code_ = kn_err_set(kn_about_err_, (code), __VA_ARGS__);                    \
+        if (kn_about_err_)                                                                         \
+            kn_about_err_->about = (subject);                                                      \
+        kn_about_code_;                                                                            \
+    })
+
 /* Hand a failure to the caller unchanged. The only macro in the tree that returns. */
 #define KN_TRY(expr)                                                                               \
     do {                                                                                           \
