@@ -28,6 +28,7 @@ struct KnEngine {
     KN_VEC(const char *) scalars; /* names of functions of ours; their entries own them */
     char *own_spill;              /* folder made here and removed at close; NULL = the caller's */
     atomic_int n_sessions;
+    atomic_uint_fast64_t n_calls; /* of functions of ours, so that their ends can be seen */
     struct KnOpenFile *open_file;
 };
 
@@ -88,6 +89,11 @@ KnCode kn_engine_error_in(KnErr *err, const char *msg, const KnScanFiles *files)
 /** A text of code and message that survives a trip through the engine's own error texts; for
  * callbacks. */
 const char *kn_engine_error_pack(const KnErr *err, KnCode code, char out[640]);
+
+/** After the end of a statement: what functions of ours did in it on the engine's threads happened
+ * before what the caller does next (frees what they read). The engine orders them by its own means;
+ * this says so in the terms of the C memory model, which checkers of races understand. */
+void kn_engine_calls_seen(KnEngine *eng);
 
 /** The engine's type of an SQL type name; the caller destroys it. */
 KN_NODISCARD KnCode kn_engine_type_parse(KnEngine *eng, const char *name, duckdb_logical_type *ret,

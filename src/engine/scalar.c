@@ -16,6 +16,7 @@
 
 typedef struct ScalarEntry {
     KnArena *arena;
+    KnEngine *eng;
     KnScalarFn fn;
     KnColType *types; /* arguments, then the result */
 } ScalarEntry;
@@ -109,6 +110,12 @@ static void call(duckdb_function_info info, duckdb_data_chunk input, duckdb_vect
         char text[640];
         duckdb_scalar_function_set_error(info, kn_engine_error_pack(&err, code, text));
     }
+    atomic_fetch_add_explicit(&entry->eng->n_calls, 1, memory_order_release);
+}
+
+void kn_engine_calls_seen(KnEngine *eng)
+{
+    (void)atomic_load_explicit(&eng->n_calls, memory_order_acquire);
 }
 
 static KnCode types_add(KnEngine *eng, ScalarEntry *entry, duckdb_scalar_function function,
@@ -151,6 +158,7 @@ KnCode kn_engine_add_scalar(KnEngine *eng, const KnScalarFn *fn, KnErr *err)
     KnArena *arena = kn_arena_new(ENTRY_BLOCK);
     ScalarEntry *entry = kn_arena_zalloc(arena, sizeof(*entry));
     entry->arena = arena;
+    entry->eng = eng;
     entry->fn = *fn;
     entry->types = kn_arena_zalloc(arena, (fn->n_args + 1) * sizeof(*entry->types));
     duckdb_scalar_function function = duckdb_create_scalar_function();

@@ -95,6 +95,7 @@ static KnCode run_extracted(KnSession *ses, duckdb_extracted_statements stmts, i
         code = drain(&res, files, ret_changed, err);
         duckdb_destroy_result(&res);
     }
+    kn_engine_calls_seen(ses->eng);
     duckdb_destroy_prepare(&stmt);
     return code;
 }
@@ -131,6 +132,7 @@ KnCode kn_session_query(KnSession *ses, const char *sql, KnStream **ret, KnErr *
         code = execute(stmt, &files, &res, err);
     /* The running query holds what it needs of the statement. */
     duckdb_destroy_prepare(&stmt);
+    kn_engine_calls_seen(ses->eng);
     KN_TRY(code);
     *ret = kn_stream_new(ses, res, &files);
     return KN_OK;

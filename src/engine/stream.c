@@ -35,6 +35,7 @@ static void leave(KnStream *stream)
     if (!stream->ses)
         return;
     duckdb_destroy_result(&stream->res);
+    kn_engine_calls_seen(stream->ses->eng);
     stream->ses->live = NULL;
     stream->ses = NULL;
 }

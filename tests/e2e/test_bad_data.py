@@ -11,7 +11,7 @@ from lib.damage import damaged, flipped
 def test_a_damaged_data_file(half, how):
     path = half.source.files()[-1]
     with damaged(path, DATA_DAMAGE[how]):
-        half.source("scan", "--count").fails(1, name_of(path))
+        half.source("scan").fails(1, name_of(path))
         check_failure(half, (1, 3) if how == "missing" else 1, name_of(path))
     check_mended(half)
 

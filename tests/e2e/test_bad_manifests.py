@@ -68,7 +68,9 @@ def test_a_manifest_that_names_a_file_elsewhere(table, delivery, make, rc, patte
     table.create(SCHEMA)
     table.append(ROWS.format(0, 10))
     change_last_added(table, with_path(make))
-    table("scan", "--count").fails(rc, pattern)
+    table("scan").fails(rc, pattern)
+    if rc == 3:  # rows are counted from manifests, but not those of others' files
+        table("scan", "--count").fails(rc, pattern)
     delivery.run().fails(rc, pattern)
     assert not delivery.file.exists() or delivery.rows() == []
     assert delivery.cursor()[0] is None

@@ -6,7 +6,8 @@
  * its file, each once (spec: "Deletion Vectors"). Files with other deletes are looked at: position
  * deletes are read, may repeat one another and name rows of other files; equality deletes are
  * matched by their key columns. Only a filter asks for the rows themselves, and then for the
- * columns that it names.
+ * columns that it names. A file that the table must not name is never counted unseen: opening the
+ * read refuses it.
  */
 #include "iceberg/scan/read.h"
 
@@ -16,11 +17,15 @@ static bool is_vector(const KnManifestEntry *entry)
            entry->file.format == KN_FORMAT_PUFFIN;
 }
 
-static bool is_known(const KnScanTask *task)
+static bool is_known(const KnTable *tbl, const KnScanTask *task)
 {
-    return task->data->file.record_count >= 0 &&
-           (task->n_deletes == 0 || (task->n_deletes == 1 && is_vector(task->deletes[0]) &&
-                                     task->deletes[0]->file.record_count >= 0));
+    if (kn_table_check_path(tbl, kn_str(task->data->file.path), NULL) != KN_OK)
+        return false;
+    if (task->n_deletes == 0)
+        return task->data->file.record_count >= 0;
+    return task->n_deletes == 1 && is_vector(task->deletes[0]) &&
+           task->deletes[0]->file.record_count >= 0 &&
+           task->deletes[0]->file.record_count <= task->data->file.record_count;
 }
 
 static int64_t known_rows(const KnScanTask *task)
@@ -33,7 +38,7 @@ bool kn_plan_count(const KnPlan *plan, int64_t *ret)
 {
     int64_t total = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
-        if (!is_known(&plan->tasks[i]))
+        if (!is_known(plan->tbl, &plan->tasks[i]))
             return false;
         total += known_rows(&plan->tasks[i]);
     }
@@ -63,7 +68,7 @@ static KnCode count_without_filter(const KnPlan *plan, KnSession *ses, int64_t *
     size_t n = 0;
     int64_t total = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
-        if (is_known(&plan->tasks[i]))
+        if (is_known(plan->tbl, &plan->tasks[i]))
             total += known_rows(&plan->tasks[i]);
         else
             tasks[n++] = plan->tasks[i];
