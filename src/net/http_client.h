@@ -14,9 +14,9 @@
  * the answer is larger than the request allows KN_E_CANCELLED  KnHttpRequest.cancel_fd said so
  *
  * and KnErr.retriable whether trying again may help. For a request that changes nothing UNKNOWN is
- * as good as IO: kn_http_settle(). The client itself tries nothing twice and follows no redirect,
- * with one exception that HTTP demands: a kept-alive connection that the server closed before
- * answering anything is replaced silently, also for a request that changes something.
+ * as good as IO: kn_http_settle(). The client itself follows no redirect and tries nothing twice,
+ * with one exception: a kept-alive connection that the server closed without a byte of answer is
+ * replaced silently for methods that HTTP calls idempotent (not for POST and PATCH).
  *
  * Connections are kept and used again; a client is for many hosts. Proxies come from the
  * environment (http_proxy, https_proxy, no_proxy). Thread-safe: any number of threads may use one

@@ -23,6 +23,7 @@ typedef struct KnHttpTransfer {
     uint64_t read_off; /* of the request's body */
     uint64_t body_len; /* of the answer, handed on so far */
     bool connected;    /* the request's first byte may have gone out */
+    bool lost;         /* not sent again on a new connection */
     bool stalled;
     bool cancelled;
     KnCode failed; /* of a callback, or of the answer's size: err has the words */

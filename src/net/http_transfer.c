@@ -20,10 +20,20 @@ static int64_t pick(int64_t mine, int64_t clients, int64_t standard)
     return mine ? mine : clients ? clients : standard;
 }
 
+/* May it be sent twice? What a GET, PUT or DELETE does is the same after the second time. */
+static bool is_repeatable(const KnHttpRequest *req)
+{
+    return strcmp(req->method, "POST") != 0 && strcmp(req->method, "PATCH") != 0;
+}
+
 static int on_connected(void *arg, char *remote, char *local, int remote_port, int local_port)
 {
     (void)remote, (void)local, (void)remote_port, (void)local_port;
     KnHttpTransfer *transfer = arg;
+    if (transfer->connected && !is_repeatable(&transfer->call->req)) {
+        transfer->lost = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
     transfer->connected = true;
     transfer->moved_us = kn_clock_mono_us();
     return CURL_PREREQFUNC_OK;
@@ -285,8 +295,7 @@ static const char *advice(CURLcode result)
 static bool is_lasting(CURLcode result)
 {
     return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
-           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_CIPHER ||
-           result == CURLE_UNSUPPORTED_PROTOCOL;
+           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_CIPHER;
 }
 
 static KnCode fail(KnHttpTransfer *transfer, KnCode code, const char *what, const char *more)
@@ -319,7 +328,8 @@ static KnCode fail_curl(KnHttpTransfer *transfer, CURLcode result)
     if (result == CURLE_OUT_OF_MEMORY)
         abort();
     KnCode code = transfer->connected ? KN_E_UNKNOWN : KN_E_IO;
-    if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_URL_MALFORMAT)
+    if (!transfer->connected &&
+        (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_URL_MALFORMAT))
         code = KN_E_INVAL;
     KnCode rc = fail(transfer, code, text, advice(result));
     if (is_lasting(result))
@@ -335,6 +345,9 @@ static KnCode outcome(KnHttpTransfer *transfer, CURLcode result)
         return fail(transfer, KN_E_CANCELLED, "given up, as asked", NULL);
     if (transfer->stalled)
         return fail_stalled(transfer);
+    if (transfer->lost)
+        return fail(transfer, KN_E_UNKNOWN, "the server closed the connection without an answer",
+                    NULL);
     return result == CURLE_OK ? KN_OK : fail_curl(transfer, result);
 }
 

@@ -129,8 +129,8 @@ static void add_query(Signing *s)
 static bool is_signed(const char *name)
 {
     static const char *const not_signed[] = {
-        "authorization",  "user-agent",        "connection",      "expect",
-        "content-length", "transfer-encoding", "accept-encoding", "x-amzn-trace-id"};
+        "authorization",     "user-agent",      "connection",     "expect",
+        "transfer-encoding", "accept-encoding", "x-amzn-trace-id"};
     for (size_t i = 0; i < sizeof(not_signed) / sizeof(not_signed[0]); ++i)
         if (strcasecmp(name, not_signed[i]) == 0)
             return false;
