@@ -31,13 +31,15 @@
 
 enum {
     SECOND = 1000000,
-    CONNECTION_MEMORY = 32 << 10, /* first line and headers of a request, and room for the answer's */
-    DISCARD_MAX = 64 << 10,       /* a longer body that nobody wants costs the connection */
-    SEND_TIMEOUT = 600 * SECOND,  /* for an answer to be taken */
+    CONNECTION_MEMORY =
+        32 << 10,           /* first line and headers of a request, and room for the answer's */
+    DISCARD_MAX = 64 << 10, /* a longer body that nobody wants costs the connection */
+    SEND_TIMEOUT = 600 * SECOND, /* for an answer to be taken */
     ARENA_BLOCK = 4096,
 };
 
-/* ---- connections ------------------------------------------------------------------------------ */
+/* ---- connections ------------------------------------------------------------------------------
+ */
 
 static void set_deadline(KnHttpdConnection *conn, int64_t from_now_us)
 {
@@ -125,7 +127,8 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------
+ */
 
 static KnHttpdConnection *connection_of(struct MHD_Connection *mhd)
 {
@@ -195,8 +198,7 @@ static int64_t declared_length(const KnHttpdExchange *ex)
 static void read_target(KnHttpdExchange *ex)
 {
     KnErr err = {0};
-    KnCode rc =
-        kn_http_target_parse(ex->req.arena, kn_str(ex->raw_target), &ex->req.target, &err);
+    KnCode rc = kn_http_target_parse(ex->req.arena, kn_str(ex->raw_target), &ex->req.target, &err);
     if (rc != KN_OK) {
         ex->req.target = (KnHttpTarget){0};
         fail(ex, rc == KN_E_NOMEM ? 503 : 400, err.msg);
@@ -267,8 +269,7 @@ static void finish_body(KnHttpdExchange *ex)
 
 static void run_on_pool(KnHttpdJob *job)
 {
-    KnHttpdExchange *ex =
-        (KnHttpdExchange *)(void *)((char *)job - offsetof(KnHttpdExchange, job));
+    KnHttpdExchange *ex = (KnHttpdExchange *)(void *)((char *)job - offsetof(KnHttpdExchange, job));
     const KnHttpdHandler *handler = &ex->conn->server->opts.handler;
     KnHttpdWhen when = handler->handle(handler->arg, &ex->req, &ex->rsp);
     assert(when == KN_HTTPD_NOW);
@@ -340,7 +341,8 @@ static void log_line(void *arg, const char *fmt, va_list ap)
         kn_debug("http", "server", KN_F("message", line));
 }
 
-/* ---- the server ------------------------------------------------------------------------------- */
+/* ---- the server -------------------------------------------------------------------------------
+ */
 
 static void fill_defaults(KnHttpdOptions *opts)
 {
@@ -366,7 +368,8 @@ static void fill_defaults(KnHttpdOptions *opts)
 static struct MHD_Daemon *start_daemon(KnHttpd *server, int fd)
 {
     const KnHttpdOptions *opts = &server->opts;
-    unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    unsigned int flags =
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem more[] = {
         {MHD_OPTION_THREAD_POOL_SIZE, opts->threads, NULL},
         {opts->tls.cert_file ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, server->tls_pem[0]},
@@ -382,12 +385,12 @@ static struct MHD_Daemon *start_daemon(KnHttpd *server, int fd)
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_access, server, MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_URI_LOG_CALLBACK, first_line,
-        server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned int)opts->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)opts->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, rest,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_URI_LOG_CALLBACK,
+        first_line, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)opts->max_connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)opts->idle_timeout_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, rest, MHD_OPTION_END);
 }
 
 static void init_sync(KnHttpd *server)
@@ -409,8 +412,7 @@ static void drop(KnHttpd *server)
     free(server);
 }
 
-KnCode kn_httpd_open(KnListen *listening, const KnHttpdOptions *opts, KnHttpd **ret,
-                           KnErr *err)
+KnCode kn_httpd_open(KnListen *listening, const KnHttpdOptions *opts, KnHttpd **ret, KnErr *err)
 {
     KnHttpd *server = calloc(1, sizeof(*server));
     if (!server)
@@ -467,7 +469,8 @@ bool kn_httpd_close(KnHttpd *server, int64_t wait_us)
         atomic_store(&server->draining, true);
         all = drain(server, wait_us);
     }
-    server->pool = kn_httpd_pool_free(server->pool); /* after the wait: what still runs is awaited */
+    server->pool =
+        kn_httpd_pool_free(server->pool); /* after the wait: what still runs is awaited */
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     if (server->watching) {
@@ -491,7 +494,8 @@ int64_t kn_httpd_connections(const KnHttpd *server)
     return atomic_load_explicit(&server->n_connections, memory_order_relaxed);
 }
 
-/* ---- for handlers ----------------------------------------------------------------------------- */
+/* ---- for handlers -----------------------------------------------------------------------------
+ */
 
 const char *kn_httpd_request_header(const KnHttpdRequest *req, const char *name)
 {

@@ -4,9 +4,9 @@
  * http_server.h - HTTP/1.1 for whoever answers requests (over libmicrohttpd).
  *
  * A few threads wait for all connections (epoll) and run the handler there, which is what a quick
- * answer out of memory wants. A handler that would wait for a disk or a peer says so (KN_HTTPD_LATER)
- * and is run again on a thread of a pool that grows with the need, while its connection sleeps; so
- * a slow commit never delays somebody else's quick read.
+ * answer out of memory wants. A handler that would wait for a disk or a peer says so
+ * (KN_HTTPD_LATER) and is run again on a thread of a pool that grows with the need, while its
+ * connection sleeps; so a slow commit never delays somebody else's quick read.
  *
  * A request and everything hung on its arena live until the answer has been sent: pieces of an
  * answer may point into the arena, or to something that kn_arena_defer() releases, and are sent
@@ -48,7 +48,7 @@ typedef struct KnHttpdResponse {
     KnHttpdHeader headers[KN_HTTPD_HEADERS_MAX];
     size_t n_pieces;
     KnStr pieces[KN_HTTPD_PIECES_MAX]; /* the body is their concatenation; sent without copying */
-    bool plain; /* never packed: it is already, or need not be */
+    bool plain;                        /* never packed: it is already, or need not be */
 } KnHttpdResponse;
 
 typedef enum KnHttpdWhen { KN_HTTPD_NOW, KN_HTTPD_LATER } KnHttpdWhen;
@@ -73,24 +73,25 @@ typedef struct KnHttpdHandler {
 typedef struct KnHttpdTls {
     const char *cert_file; /* PEM chain; NULL = plain HTTP */
     const char *key_file;
-    const char *client_ca_file; /* clients must show a certificate of one of these; NULL = no mTLS */
+    const char
+        *client_ca_file; /* clients must show a certificate of one of these; NULL = no mTLS */
 } KnHttpdTls;
 
 typedef struct KnHttpdOptions {
     KnHttpdHandler handler;
     KnHttpdTls tls;
-    int threads;            /* that wait for connections; 0 = as many as processors, 4 at most */
-    int pool_threads;       /* the most that run waiting handlers; 0 = 64 */
-    int max_connections;    /* 0 = 1000 */
-    int64_t idle_timeout_s; /* a connection without a request; 0 = 75 */
+    int threads;              /* that wait for connections; 0 = as many as processors, 4 at most */
+    int pool_threads;         /* the most that run waiting handlers; 0 = 64 */
+    int max_connections;      /* 0 = 1000 */
+    int64_t idle_timeout_s;   /* a connection without a request; 0 = 75 */
     int64_t header_timeout_s; /* 0 = 90, never below idle_timeout */
     int64_t body_timeout_s;   /* 0 = 60 */
     size_t gzip_from;         /* bodies from this size on are packed; 0 = 4096 */
 } KnHttpdOptions;
 
 /** Takes over the listening socket, also on failure. Answers from here on. */
-KN_NODISCARD KnCode kn_httpd_open(KnListen *listening, const KnHttpdOptions *opts,
-                                        KnHttpd **ret, KnErr *err);
+KN_NODISCARD KnCode kn_httpd_open(KnListen *listening, const KnHttpdOptions *opts, KnHttpd **ret,
+                                  KnErr *err);
 /** No new connections; waits for what is in flight, at most so long; then closes all. True when
  * everything was answered. Accepts NULL. */
 bool kn_httpd_close(KnHttpd *server, int64_t wait_us);

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
-#include "net/httpd_pool.h"
 #include "net/http_server.h"
+#include "net/httpd_pool.h"
 
 /* A TCP connection; in the server's list while it is open. Its deadline is watched by one thread
  * and set by the thread that serves it. */

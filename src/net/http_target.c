@@ -55,7 +55,8 @@ static KnStr cut_at(KnStr *rest, char c)
 KnCode kn_http_form_parse(KnArena *arena, KnStr text, const KnHttpPair **ret, size_t *ret_n,
                           KnErr *err)
 {
-    KnHttpPair *pairs = text.len ? kn_arena_zalloc(arena, KN_HTTP_QUERY_MAX * sizeof(*pairs)) : NULL;
+    KnHttpPair *pairs =
+        text.len ? kn_arena_zalloc(arena, KN_HTTP_QUERY_MAX * sizeof(*pairs)) : NULL;
     size_t n = 0;
     while (text.len) {
         KnStr value = cut_at(&text, '&');

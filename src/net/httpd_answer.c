@@ -2,8 +2,8 @@
 /*
  * httpd_answer.c - bodies on the wire: answers handed to libmicrohttpd, gzip in both directions.
  *
- * The pieces of an answer live until the exchange ends, which libmicrohttpd announces after the last
- * byte, so they are sent from where they are. Small answers of several pieces are joined: one
+ * The pieces of an answer live until the exchange ends, which libmicrohttpd announces after the
+ * last byte, so they are sent from where they are. Small answers of several pieces are joined: one
  * buffer goes out together with the headers in one system call. The state of zlib is kept for each
  * thread; setting it up costs more than packing a small body.
  */
@@ -105,8 +105,9 @@ enum MHD_Result kn_httpd_answer_queue(KnHttpdExchange *ex)
     ex->sent_bytes = (int64_t)total;
     bool packed = false;
     if (total >= server->opts.gzip_from && !rsp->plain) {
-        packed = kn_httpd_header_lists(kn_httpd_request_header(&ex->req, "Accept-Encoding"), "gzip") &&
-                 pack(ex, total);
+        packed =
+            kn_httpd_header_lists(kn_httpd_request_header(&ex->req, "Accept-Encoding"), "gzip") &&
+            pack(ex, total);
         total = packed ? rsp->pieces[0].len : total;
     }
     struct MHD_Response *mhd = of_pieces(ex, total);

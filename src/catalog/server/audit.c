@@ -89,8 +89,9 @@ void kn_audit_write(KnAudit *audit, const KnAuditEvent *event)
     kn_buf_printf(&line, ",\"microseconds\":%lld}\n", (long long)event->micros);
     (void)pthread_mutex_lock(&audit->lock);
     struct stat st;
-    bool fine = (stat(audit->file, &st) == 0 && st.st_ino == audit->ino && st.st_dev == audit->dev) ||
-                open_file(audit, NULL) == KN_OK;
+    bool fine =
+        (stat(audit->file, &st) == 0 && st.st_ino == audit->ino && st.st_dev == audit->dev) ||
+        open_file(audit, NULL) == KN_OK;
     fine = fine && !line.failed && write(audit->fd, line.data, line.len) == (ssize_t)line.len;
     (void)pthread_mutex_unlock(&audit->lock);
     if (!fine) {

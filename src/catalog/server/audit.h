@@ -26,4 +26,4 @@ typedef struct KnAuditEvent {
 
 KN_NODISCARD KnCode kn_audit_open(const char *file, KnAudit **ret, KnErr *err);
 void kn_audit_write(KnAudit *audit, const KnAuditEvent *event); /* accepts a NULL audit */
-KnAudit *kn_audit_close(KnAudit *audit);                         /* accepts NULL, returns NULL */
+KnAudit *kn_audit_close(KnAudit *audit);                        /* accepts NULL, returns NULL */

@@ -28,7 +28,7 @@ struct KnAuth {
     const char *file;
     uint8_t key[KEY_LEN];
     int64_t lifetime_s;
-    pthread_mutex_t lock;   /* around reading the file anew */
+    pthread_mutex_t lock;    /* around reading the file anew */
     _Atomic int64_t look_us; /* when to look at the file again */
     struct timespec mtime;
     off_t size;
@@ -41,7 +41,8 @@ static const KnPrincipal everybody = {
     .grants = &(const KnGrant){.right = KN_RIGHT_ADMIN},
 };
 
-/* ---- the file --------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------
+ */
 
 static KnCode read_file(KnAuth *auth, KnErr *err)
 {
@@ -74,8 +75,7 @@ static const KnAuthSet *current_set(KnAuth *auth)
 {
     int64_t now = kn_clock_mono_us();
     int64_t due = atomic_load_explicit(&auth->look_us, memory_order_relaxed);
-    if (now >= due &&
-        atomic_compare_exchange_strong(&auth->look_us, &due, now + LOOK_EVERY_US)) {
+    if (now >= due && atomic_compare_exchange_strong(&auth->look_us, &due, now + LOOK_EVERY_US)) {
         KnErr err = {0};
         (void)pthread_mutex_lock(&auth->lock);
         if (file_changed(auth) && read_file(auth, &err) != KN_OK)
@@ -125,7 +125,8 @@ bool kn_auth_is_on(const KnAuth *auth)
     return auth->file != NULL;
 }
 
-/* ---- tokens ----------------------------------------------------------------------------------- */
+/* ---- tokens -----------------------------------------------------------------------------------
+ */
 
 static KnCode refuse(KnErr *err)
 {
@@ -191,10 +192,9 @@ const char *kn_auth_issue(KnAuth *auth, KnArena *arena, const KnPrincipal *who,
     char mac[2 * KN_SHA256_LEN + 1];
     if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
         abort();
-    const char *text =
-        kn_arena_printf(arena, "%s%s:%lld:%016llx", signed_prefix, who->name,
-                        (long long)(kn_clock_wall_ms() / 1000 + auth->lifetime_s),
-                        (unsigned long long)nonce);
+    const char *text = kn_arena_printf(arena, "%s%s:%lld:%016llx", signed_prefix, who->name,
+                                       (long long)(kn_clock_wall_ms() / 1000 + auth->lifetime_s),
+                                       (unsigned long long)nonce);
     sign(auth, kn_str(text), mac);
     *ret_seconds = auth->lifetime_s;
     return kn_arena_printf(arena, "%s:%s", text, mac);
@@ -241,7 +241,8 @@ KnCode kn_auth_secret(KnAuth *auth, KnStr name, KnStr secret, const KnPrincipal 
     return KN_OK;
 }
 
-/* ---- rights ----------------------------------------------------------------------------------- */
+/* ---- rights -----------------------------------------------------------------------------------
+ */
 
 const char *kn_principal_name(const KnPrincipal *who)
 {

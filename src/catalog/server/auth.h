@@ -60,5 +60,5 @@ bool kn_principal_sees(const KnPrincipal *who, const KnNamespace *ns);
 
 /** A new token and its line for the file; grants are checked. */
 KN_NODISCARD KnCode kn_auth_make_line(KnArena *arena, const char *name, const KnStr *grants,
-                                      size_t n_grants, const char **ret_token, const char **ret_line,
-                                      KnErr *err);
+                                      size_t n_grants, const char **ret_token,
+                                      const char **ret_line, KnErr *err);

@@ -22,7 +22,8 @@ static KnStr next_word(KnStr *line)
     }
     KnStr word = {line->ptr, 0};
     bool quoted = false;
-    while (line->len && (quoted || (*line->ptr != ' ' && *line->ptr != '\t' && *line->ptr != '\r'))) {
+    while (line->len &&
+           (quoted || (*line->ptr != ' ' && *line->ptr != '\t' && *line->ptr != '\r'))) {
         quoted = *line->ptr == '"' ? !quoted : quoted;
         line->ptr++;
         line->len--;
@@ -87,8 +88,7 @@ static bool parse_grant(KnArena *arena, KnStr word, KnGrant *ret)
     static const struct {
         const char *word;
         KnRight right;
-    } rights[] = {
-        {"read:", KN_RIGHT_READ}, {"write:", KN_RIGHT_WRITE}, {"admin:", KN_RIGHT_ADMIN}};
+    } rights[] = {{"read:", KN_RIGHT_READ}, {"write:", KN_RIGHT_WRITE}, {"admin:", KN_RIGHT_ADMIN}};
     for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
         KnStr prefix = kn_str(rights[i].word);
         if (!kn_str_starts_with(word, prefix))

@@ -20,12 +20,12 @@ typedef struct KnTextPair {
 /** Borrowed by the fronts; lives longer than they do. */
 typedef struct KnFrontContext {
     KnCatalogCore *core;
-    KnAuth *auth;     /* without tokens it lets everybody do everything; never NULL */
-    KnAudit *audit;   /* NULL = no audit log */
-    KnHttpdTls tls;   /* also for gRPC */
+    KnAuth *auth;        /* without tokens it lets everybody do everything; never NULL */
+    KnAudit *audit;      /* NULL = no audit log */
+    KnHttpdTls tls;      /* also for gRPC */
     const char *catalog; /* the catalog's name */
-    bool quick_reads; /* the core reads without waiting for a peer: local files and database */
-    size_t max_body;  /* bytes of a request, unpacked */
+    bool quick_reads;    /* the core reads without waiting for a peer: local files and database */
+    size_t max_body;     /* bytes of a request, unpacked */
     const char *const *cors_origins;
     size_t n_cors_origins;
     const KnTextPair *client_config; /* told to every client: "s3.endpoint", … no secrets */
