@@ -157,9 +157,9 @@ static void bodies_of_many_requests_are_bounded_together(void **state)
     char big[1000];
     memset(big, 'x', sizeof(big));
     nghttp2_nv fields[] = {h2_field(":method", "POST"), h2_field(":scheme", "http"),
-                           h2_field(":path", "/later")};
+                           h2_field(":authority", "localhost"), h2_field(":path", "/later")};
     for (int i = 0; i < 4; ++i) {
-        H2Answer *answer = h2_peer_request(fx->peer, fields, 3, true);
+        H2Answer *answer = h2_peer_request(fx->peer, fields, 4, true);
         answer->body_at = big;
         answer->left = sizeof(big);
     }
@@ -226,11 +226,11 @@ static void a_stream_that_opens_and_resets_without_end_is_stopped(void **state)
 {
     Fixture *fx = *state;
     nghttp2_nv fields[] = {h2_field(":method", "POST"), h2_field(":scheme", "http"),
-                           h2_field(":path", "/later")};
+                           h2_field(":authority", "localhost"), h2_field(":path", "/later")};
     int rounds = 0;
     while (!fx->peer->goaway && rounds < 3000) {
         fx->peer->n_answers = 0; /* bodies are empty: nothing to free */
-        H2Answer *answer = h2_peer_request(fx->peer, fields, 3, true);
+        H2Answer *answer = h2_peer_request(fx->peer, fields, 4, true);
         h2_peer_pump(fx->peer);
         (void)nghttp2_submit_rst_stream(fx->peer->ng, NGHTTP2_FLAG_NONE, answer->id,
                                         NGHTTP2_CANCEL);
@@ -245,8 +245,8 @@ static void a_request_that_never_ends_is_noticed(void **state)
 {
     Fixture *fx = *state;
     nghttp2_nv fields[] = {h2_field(":method", "POST"), h2_field(":scheme", "http"),
-                           h2_field(":path", "/")};
-    h2_peer_request(fx->peer, fields, 3, true);
+                           h2_field(":authority", "localhost"), h2_field(":path", "/")};
+    h2_peer_request(fx->peer, fields, 4, true);
     h2_peer_pump(fx->peer);
     int64_t now_us = kn_clock_mono_us();
     assert_false(kn_h2_session_has_slow_request(fx->ses, now_us));
