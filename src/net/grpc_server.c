@@ -15,18 +15,20 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "net/grpc_internal.h"
-#include "net/workers.h"
+#include "net/httpd_pool.h"
 
 typedef enum FlowState { QUEUED, SENDING, WAITING, ENDED } FlowState;
 
 typedef struct Call {
     KnGrpcCall pub;
+    KnHttpdJob job;
     KnGrpcServer *srv;
     const KnGrpcMethod *method;
     void *self;
@@ -36,13 +38,19 @@ typedef struct Call {
     bool drained; /* likewise: what it said is gone before its worker could say that it sends */
     bool head_sent;
     struct Call *next, **prev;
+    struct Call *to_run;
 } Call;
+
+static Call *call_of(KnHttpdJob *job)
+{
+    return (Call *)((char *)job - offsetof(Call, job));
+}
 
 struct KnGrpcServer {
     KnGrpcOptions opts;
     KnGrpcService *services;
     KnH2Server *http;
-    KnWorkers *workers;
+    KnHttpdPool *pool;
     atomic_size_t blocking; /* calls queued or running */
     atomic_bool shut;
     pthread_mutex_t lock;
@@ -149,9 +157,9 @@ static bool is_late(const Call *call)
     return call->deadline_us && kn_clock_mono_us() >= call->deadline_us;
 }
 
-static void blocking_job(void *arg)
+static void blocking_job(KnHttpdJob *job)
 {
-    Call *call = arg;
+    Call *call = call_of(job);
     KnGrpcServer *srv = call->srv;
     KnH2Stream *st = call->pub.stream;
     if (is_late(call))
@@ -166,26 +174,24 @@ static void start_blocking(Call *call)
 {
     KnGrpcServer *srv = call->srv;
     KnH2Stream *st = call->pub.stream;
-    bool room = atomic_fetch_add(&srv->blocking, 1) < srv->opts.max_queued;
-    (void)kn_h2_stream_ref(st);
-    if (room && kn_workers_submit(srv->workers, blocking_job, call))
+    if (atomic_fetch_add(&srv->blocking, 1) >= srv->opts.max_waiting) {
+        atomic_fetch_sub(&srv->blocking, 1);
+        refuse(st, KN_GRPC_RESOURCE_EXHAUSTED, "too many calls are waiting: try again later");
         return;
-    atomic_fetch_sub(&srv->blocking, 1);
-    refuse(st, KN_GRPC_RESOURCE_EXHAUSTED, "too many calls are waiting: try again later");
-    (void)kn_h2_stream_unref(st);
+    }
+    (void)kn_h2_stream_ref(st);
+    call->job.run = blocking_job;
+    kn_httpd_pool_run(srv->pool, &call->job);
 }
 
 /* ---- flows ---- */
 
-static void pull_job(void *arg);
-
-/* The lock is held. */
-static void queue_flow(Call *call)
+/* The lock is held; the caller gives it to the pool without it. */
+static Call *queue_flow(Call *call)
 {
     call->state = QUEUED;
     call->again = call->drained = false;
-    if (!kn_workers_submit(call->srv->workers, pull_job, call))
-        call->state = WAITING; /* the workers are ending, and so is the connection */
+    return call;
 }
 
 /* The lock is held and the flow has not ended: the caller lets go of the stream. */
@@ -212,19 +218,22 @@ static bool settle_flow(Call *call, int code, bool said)
     pthread_mutex_lock(&srv->lock);
     bool gone = kn_h2_stream_is_gone(call->pub.stream);
     bool on = code == KN_GRPC_GO_ON && !gone;
+    Call *to_run = NULL;
     if (!on)
         end_flow(call);
     else if (said ? call->drained : call->again)
-        queue_flow(call);
+        to_run = queue_flow(call);
     else
         call->state = said ? SENDING : WAITING;
     pthread_mutex_unlock(&srv->lock);
+    if (to_run)
+        kn_httpd_pool_run(srv->pool, &to_run->job);
     return on;
 }
 
-static void pull_job(void *arg)
+static void pull_job(KnHttpdJob *job)
 {
-    Call *call = arg;
+    Call *call = call_of(job);
     KnH2Stream *st = kn_h2_stream_ref(call->pub.stream); /* the flow's own may go meanwhile */
     KN_BUF_AUTO out;
     kn_buf_init(&out, call->srv->opts.max_reply);
@@ -264,10 +273,12 @@ static void start_flow(Call *call)
         srv->flows = call;
         kn_h2_stream_set_user(st, call);
         (void)kn_h2_stream_ref(st);
-        queue_flow(call);
+        call->job.run = pull_job;
     }
     pthread_mutex_unlock(&srv->lock);
-    if (!room)
+    if (room)
+        kn_httpd_pool_run(srv->pool, &call->job);
+    else
         refuse(st, KN_GRPC_RESOURCE_EXHAUSTED, "too many streams are open: close some");
 }
 
@@ -372,11 +383,14 @@ static void on_drained(void *self, KnH2Stream *st)
     if (!call)
         return;
     pthread_mutex_lock(&srv->lock);
+    Call *to_run = NULL;
     if (call->state == SENDING)
-        queue_flow(call);
+        to_run = queue_flow(call);
     else if (call->state == QUEUED)
         call->drained = true;
     pthread_mutex_unlock(&srv->lock);
+    if (to_run)
+        kn_httpd_pool_run(srv->pool, &to_run->job);
 }
 
 static void on_closed(void *self, KnH2Stream *st)
@@ -406,7 +420,7 @@ KnGrpcServer *kn_grpc_server_new(const KnGrpcOptions *opts)
     srv->opts = *opts;
     KnGrpcOptions *own = &srv->opts;
     own->workers = own->workers ? own->workers : 64;
-    own->max_queued = own->max_queued ? own->max_queued : 1024;
+    own->max_waiting = own->max_waiting ? own->max_waiting : 1024;
     own->max_flows = own->max_flows ? own->max_flows : 256;
     own->max_reply = own->max_reply ? own->max_reply : (size_t)256 << 20;
     srv->services = calloc(own->n_services ? own->n_services : 1, sizeof(*srv->services));
@@ -414,36 +428,39 @@ KnGrpcServer *kn_grpc_server_new(const KnGrpcOptions *opts)
         abort();
     memcpy(srv->services, opts->services, own->n_services * sizeof(*srv->services));
     pthread_mutex_init(&srv->lock, NULL);
-    srv->workers = kn_workers_new(own->workers, own->max_queued + own->max_flows);
+    srv->pool = kn_httpd_pool_new(own->workers);
     return srv;
 }
 
-KnCode kn_grpc_server_open(const KnGrpcOptions *opts, KnGrpcServer **ret, KnErr *err)
+KnCode kn_grpc_server_open(KnListen *listening, const KnGrpcOptions *opts, KnGrpcServer **ret,
+                           KnErr *err)
 {
     KnGrpcServer *srv = kn_grpc_server_new(opts);
-    KnCode rc = kn_h2_server_open(&opts->http, &kn_grpc_handler, srv, &srv->http, err);
+    KnCode rc = kn_h2_server_open(listening, &opts->http, &kn_grpc_handler, srv, &srv->http, err);
     if (rc == KN_OK)
         *ret = srv;
     else
-        srv = kn_grpc_server_close(srv, 0);
+        (void)kn_grpc_server_close(srv, 0);
     return rc;
-}
-
-uint16_t kn_grpc_server_port(const KnGrpcServer *srv)
-{
-    return kn_h2_server_port(srv->http);
 }
 
 void kn_grpc_server_wake(KnGrpcServer *srv)
 {
+    Call *to_run = NULL;
     pthread_mutex_lock(&srv->lock);
     for (Call *call = srv->flows; call; call = call->next) {
-        if (call->state == WAITING)
-            queue_flow(call);
-        else if (call->state == QUEUED)
+        if (call->state == WAITING) {
+            queue_flow(call)->to_run = to_run;
+            to_run = call;
+        } else if (call->state == QUEUED) {
             call->again = true;
+        }
     }
     pthread_mutex_unlock(&srv->lock);
+    for (Call *next; to_run; to_run = next) { /* only its job ends a flow that is QUEUED */
+        next = to_run->to_run;
+        kn_httpd_pool_run(srv->pool, &to_run->job);
+    }
 }
 
 void kn_grpc_server_shut(KnGrpcServer *srv)
@@ -454,15 +471,15 @@ void kn_grpc_server_shut(KnGrpcServer *srv)
         kn_h2_server_shut(srv->http);
 }
 
-KnGrpcServer *kn_grpc_server_close(KnGrpcServer *srv, int64_t grace_us)
+bool kn_grpc_server_close(KnGrpcServer *srv, int64_t grace_us)
 {
     if (!srv)
-        return NULL;
+        return true;
     kn_grpc_server_shut(srv);
-    srv->http = kn_h2_server_close(srv->http, grace_us);
-    srv->workers = kn_workers_free(srv->workers);
+    bool all = kn_h2_server_close(srv->http, grace_us);
+    srv->pool = kn_httpd_pool_free(srv->pool);
     pthread_mutex_destroy(&srv->lock);
     free(srv->services);
     free(srv);
-    return NULL;
+    return all;
 }

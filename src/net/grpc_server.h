@@ -55,16 +55,18 @@ typedef struct KnGrpcOptions {
     const KnGrpcService *services; /* copied */
     size_t n_services;
     unsigned workers;   /* threads for methods that wait [64], made as they are needed */
-    size_t max_queued;  /* calls that wait for a worker [1024]; more are refused */
+    size_t max_waiting; /* calls that workers have or that wait for one [1024] */
     unsigned max_flows; /* open at once [256]; more are refused */
     size_t max_reply;   /* bytes of one answer [256 MiB] */
 } KnGrpcOptions;
 
-KN_NODISCARD KnCode kn_grpc_server_open(const KnGrpcOptions *opts, KnGrpcServer **ret, KnErr *err);
-uint16_t kn_grpc_server_port(const KnGrpcServer *srv);
+/** Takes over the listening socket, also on failure. */
+KN_NODISCARD KnCode kn_grpc_server_open(KnListen *listening, const KnGrpcOptions *opts,
+                                        KnGrpcServer **ret, KnErr *err);
 /** Pull all flows that have nothing left to send. From any thread. */
 void kn_grpc_server_wake(KnGrpcServer *srv);
 /** New calls are refused (UNAVAILABLE, GOAWAY), flows are pulled a last time and ended so too. */
 void kn_grpc_server_shut(KnGrpcServer *srv);
-/** Shuts, waits up to grace_us for open calls, then ends. Takes NULL, returns NULL. */
-KnGrpcServer *kn_grpc_server_close(KnGrpcServer *srv, int64_t grace_us);
+/** Shuts, waits up to grace_us for open calls, then ends; a call that waits for something is waited
+ * for longer. True when no call was cut off. Takes NULL. */
+bool kn_grpc_server_close(KnGrpcServer *srv, int64_t grace_us);

@@ -26,8 +26,8 @@ typedef struct KnH2Shared {
     void *self;
     atomic_size_t held; /* bytes of bodies, against opts.max_held */
     atomic_uint connections;
-    atomic_bool shut;
-    atomic_llong deadline_us; /* when shut: monotonic time at which loops give up; 0 = not yet */
+    atomic_bool shut, cut_off; /* cut_off: a request did not end in time */
+    atomic_llong deadline_us;  /* when shut: monotonic time at which loops give up; 0 = not yet */
     SSL_CTX *tls;
 } KnH2Shared;
 
@@ -153,9 +153,7 @@ struct KnH2Loop {
 };
 #define KN_H2_INPUT ((size_t)64 << 10)
 
-/* http2_listen.c */
-KnCode kn_h2_listen(const char *address, int *ret_fd, uint16_t *ret_port, KnErr *err)
-    __attribute__((warn_unused_result));
+/* http2_tls.c */
 /** "127.0.0.1:5000" or "[::1]:5000" of a connection. */
 void kn_h2_peer_format(const void *sockaddr, char out[64]);
 KnCode kn_h2_tls_open(const KnH2Options *opts, SSL_CTX **ret, KnErr *err)

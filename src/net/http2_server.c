@@ -24,8 +24,7 @@
 
 struct KnH2Server {
     KnH2Shared shared;
-    int listen_fd;
-    uint16_t port;
+    KnListen listening;
     unsigned n_loops;
     KnH2Loop *loops;
 };
@@ -95,7 +94,11 @@ static int64_t check_all(KnH2Loop *loop, int64_t now_us)
     int64_t deadline = atomic_load(&shared->deadline_us);
     for (KnH2Conn *conn = loop->conns; conn; conn = conn->next) {
         kn_h2_conn_check(conn, now_us);
-        conn->dead |= deadline && now_us >= deadline;
+        if (conn->dead || !deadline || now_us < deadline)
+            continue;
+        conn->dead = true;
+        if (conn->session->n_streams)
+            atomic_store(&shared->cut_off, true);
     }
     if (!loop->conns)
         return -1;
@@ -184,7 +187,7 @@ static KnCode watch(const KnH2Loop *loop, int fd, uint32_t events, void *ptr, Kn
 static KnCode loop_open(KnH2Loop *loop, KnH2Server *srv, KnErr *err)
 {
     loop->shared = &srv->shared;
-    loop->listen_fd = srv->listen_fd;
+    loop->listen_fd = srv->listening.fd;
     KN_TRY(kn_h2_mail_open(&loop->mail, err));
     loop->input = malloc(KN_H2_INPUT);
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -228,32 +231,26 @@ static KnCode open_loops(KnH2Server *srv, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_h2_server_open(const KnH2Options *opts, const KnH2Handler *handler, void *self,
-                         KnH2Server **ret, KnErr *err)
+KnCode kn_h2_server_open(KnListen *listening, const KnH2Options *opts, const KnH2Handler *handler,
+                         void *self, KnH2Server **ret, KnErr *err)
 {
     KnH2Server *srv = calloc(1, sizeof(*srv));
     if (!srv)
         abort();
-    srv->listen_fd = -1;
+    srv->listening = *listening;
+    listening->fd = -1;
     srv->shared.opts = with_defaults(opts);
     srv->shared.handler = handler;
     srv->shared.self = self;
     srv->n_loops = srv->shared.opts.loops;
     KnCode rc = kn_h2_tls_open(opts, &srv->shared.tls, err);
     if (rc == KN_OK)
-        rc = kn_h2_listen(opts->listen, &srv->listen_fd, &srv->port, err);
-    if (rc == KN_OK)
         rc = open_loops(srv, err);
     if (rc == KN_OK)
         *ret = srv;
     else
-        srv = kn_h2_server_close(srv, 0);
+        (void)kn_h2_server_close(srv, 0);
     return rc;
-}
-
-uint16_t kn_h2_server_port(const KnH2Server *srv)
-{
-    return srv->port;
 }
 
 static void wake_all(KnH2Server *srv)
@@ -280,18 +277,18 @@ static void loop_done(KnH2Loop *loop)
         close(loop->epoll);
 }
 
-KnH2Server *kn_h2_server_close(KnH2Server *srv, int64_t grace_us)
+bool kn_h2_server_close(KnH2Server *srv, int64_t grace_us)
 {
     if (!srv)
-        return NULL;
+        return true;
     atomic_store(&srv->shared.deadline_us, kn_clock_mono_us() + grace_us);
     kn_h2_server_shut(srv);
     for (unsigned i = 0; srv->loops && i < srv->n_loops; ++i)
         loop_done(&srv->loops[i]);
-    if (srv->listen_fd >= 0)
-        close(srv->listen_fd);
+    bool all = !atomic_load(&srv->shared.cut_off);
+    kn_listen_close(&srv->listening);
     SSL_CTX_free(srv->shared.tls);
     free(srv->loops);
     free(srv);
-    return NULL;
+    return all;
 }

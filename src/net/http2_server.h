@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "net/http_server.h"
+#include "net/listen.h"
 
 typedef struct KnH2Server KnH2Server;
 typedef struct KnH2Stream KnH2Stream;
@@ -56,10 +58,7 @@ typedef struct KnH2Handler {
 
 /** Zero means the default in brackets. */
 typedef struct KnH2Options {
-    const char *listen;   /* "HOST:PORT", "[::1]:0", ":8182" (all addresses); port 0 = any */
-    const char *tls_cert; /* PEM files; with both, TLS only */
-    const char *tls_key;
-    const char *client_ca;    /* clients must show a certificate of this authority */
+    KnHttpdTls tls;           /* with a certificate, TLS only */
     unsigned loops;           /* threads [2] */
     uint32_t max_connections; /* [1024] */
     uint32_t max_streams;     /* at once on a connection [128] */
@@ -72,16 +71,17 @@ typedef struct KnH2Options {
     int64_t idle_us;    /* a connection without requests is dismissed [10 min] */
 } KnH2Options;
 
-/** Listens and serves from now on. The handler must outlive the server. KN_E_INVAL for an address
- * or certificate that cannot be used, KN_E_BUSY when the port is taken. */
-KN_NODISCARD KnCode kn_h2_server_open(const KnH2Options *opts, const KnH2Handler *handler,
-                                      void *self, KnH2Server **ret, KnErr *err);
-uint16_t kn_h2_server_port(const KnH2Server *srv);
+/** Takes over the listening socket, also on failure, and serves from now on. The handler must
+ * outlive the server. KN_E_INVAL for a certificate that cannot be used. */
+KN_NODISCARD KnCode kn_h2_server_open(KnListen *listening, const KnH2Options *opts,
+                                      const KnH2Handler *handler, void *self, KnH2Server **ret,
+                                      KnErr *err);
 /** No new connections and, by GOAWAY, no new requests. Returns at once. */
 void kn_h2_server_shut(KnH2Server *srv);
 /** Shuts, waits up to grace_us for the open requests to end, disconnects the rest, and frees.
- * Takes NULL, returns NULL. Streams that somebody holds stay valid; sends on them do nothing. */
-KnH2Server *kn_h2_server_close(KnH2Server *srv, int64_t grace_us);
+ * True when there was no rest. Takes NULL. Streams that somebody holds stay valid; sends on them
+ * do nothing. */
+bool kn_h2_server_close(KnH2Server *srv, int64_t grace_us);
 
 const KnH2Request *kn_h2_stream_request(const KnH2Stream *st);
 /** A request's field by its lower-case name; empty with ptr NULL when there is none. */
