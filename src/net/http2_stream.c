@@ -364,7 +364,7 @@ static void refuse_body(KnH2Stream *st)
 {
     kn_buf_done(&st->body);
     st->req.too_large = true;
-    st->cut = true; /* the answer is all that the client gets (RFC 9113 8.1) */
+    st->cut = true; /* nothing but the answer comes: RFC 9113 8.1 */
     kn_h2_stream_dispatch(st);
 }
 
