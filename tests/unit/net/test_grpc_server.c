@@ -256,6 +256,8 @@ static void a_flow_says_all_in_order_whenever_it_is_woken(void **state)
     check_numbers(answer, 30000);
     assert_string_equal(answer->grpc_status, "11");
     assert_string_equal(answer->grpc_message, "out of numbers");
+    assert_true(kn_grpc_server_close(fx->srv, 60000000));
+    fx->srv = NULL;
     assert_int_equal(atomic_load(&fx->flows_ended), 1);
     h2_peer_free(peer);
 }
