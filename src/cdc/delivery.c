@@ -294,6 +294,7 @@ static void *reader_main(void *arg)
                              .ses = tr->dlv->ses,
                              .spool = tr->ready->spool,
                              .tasks = tr->ready->tasks,
+                             .read = tr->ready->read,
                              .wanted = tr->wanted,
                              .positions = tr->positions,
                              .queue = tr->queue};

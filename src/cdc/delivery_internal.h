@@ -36,6 +36,7 @@ typedef struct KnReadyWindow {
     const KnSchema *schema;
     KnChunkPlan *plan;
     const KnScanTask *tasks; /* DIRECT: one for each file of the plan */
+    KnRead *read;            /* DIRECT: of all tasks, where deletes were resolved for the plan */
     KnSpool *spool;          /* COMPUTED, when rows are still to be sent */
     KnJournalWindow *rec;    /* with labels and states */
     KnSinkWindow sink_win;

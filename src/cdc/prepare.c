@@ -105,6 +105,7 @@ KnReadyWindow *kn_ready_free(KnReadyWindow *ready)
     if (!ready)
         return NULL;
     ready->spool = kn_spool_close(ready->spool);
+    ready->read = kn_read_close(ready->read);
     ready->win = kn_window_free(ready->win);
     (void)kn_arena_free(ready->arena);
     return NULL;
@@ -169,7 +170,7 @@ static KnCode plan_direct(KnDelivery *dlv, KnReadyWindow *ready, const KnChunkPl
     KN_TRY(kn_delivery_need_session(dlv, err));
     const KnReader reader = {
         .win = ready->win, .schema = ready->schema, .ses = dlv->ses, .tasks = ready->tasks};
-    return kn_reader_count(&reader, ready->plan, err);
+    return kn_reader_count(&reader, ready->plan, &ready->read, err);
 }
 
 static KnCode plan_computed(KnDelivery *dlv, KnReadyWindow *ready, const KnChunkPlanOptions *opts,

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "iceberg/scan/read.h"
 
 typedef struct Segment {
     size_t task; /* index among the tasks that are read */
@@ -152,9 +151,11 @@ static KnCode pass_read(Direct *dir, const KnRead *read, KnErr *err)
     return KN_OK;
 }
 
-/* Which files must be read: those with a range of a wanted chunk. */
+/* Which files must be read: those with a range of a wanted chunk; all, where all are open. */
 static void mark_files(const KnReader *reader, bool *needed)
 {
+    for (size_t i = 0; i < reader->plan->n_files; ++i)
+        needed[i] = reader->read != NULL;
     for (size_t i = 0; i < reader->plan->n_chunks; ++i) {
         const KnChunk *chunk = &reader->plan->chunks[i];
         for (size_t k = 0; k < chunk->n_ranges && reader->wanted[i]; ++k)
@@ -167,8 +168,8 @@ typedef struct Selection {
     KN_VEC(Segment) segments;
 } Selection;
 
-/* The tasks to read and the segments their rows pass, both in file order. Ranges ascend by file
- * over all chunks, so one walk over the chunks meets the files in order. */
+/* The tasks to read (where no read is open) and the segments their rows pass, in file order. Ranges
+ * ascend by file over all chunks, so one walk over the chunks meets the files in order. */
 static void select_segments(const KnReader *reader, const bool *needed, Selection *sel)
 {
     size_t last_file = SIZE_MAX;
@@ -181,7 +182,8 @@ static void select_segments(const KnReader *reader, const bool *needed, Selectio
             if (range->file != last_file)
                 *kn_vec_push(&sel->tasks) = reader->tasks[range->file];
             last_file = range->file;
-            *kn_vec_push(&sel->segments) = (Segment){.task = sel->tasks.len - 1,
+            size_t task = reader->read ? range->file : sel->tasks.len - 1;
+            *kn_vec_push(&sel->segments) = (Segment){.task = task,
                                                      .first = range->first_row,
                                                      .end = range->first_row + range->n_rows,
                                                      .live = range->live_rows,
@@ -191,26 +193,33 @@ static void select_segments(const KnReader *reader, const bool *needed, Selectio
     }
 }
 
+/* Rows of the selected files pass their segments. */
+static KnCode pass_selected(const KnReader *reader, const Selection *sel, KnErr *err)
+{
+    Direct dir = {.reader = reader,
+                  .segments = sel->segments.items,
+                  .n_segments = sel->segments.len,
+                  .last_pos = -1};
+    if (reader->read)
+        return pass_read(&dir, reader->read, err);
+    KnRead *read = NULL;
+    KnReadOptions opts = {.schema = reader->schema, .with_position = true};
+    KnScanTasks tasks = {sel->tasks.items, sel->tasks.len};
+    KN_TRY(kn_read_open(reader->win->tbl, reader->ses, tasks, &opts, &read, err));
+    KnCode rc = pass_read(&dir, read, err);
+    kn_read_close(read);
+    return rc;
+}
+
 static KnCode run_direct(const KnReader *reader, KnErr *err)
 {
     Selection sel = {0};
-    KnRead *read = NULL;
     bool *needed = calloc(reader->plan->n_files + 1, sizeof(*needed));
     if (!needed)
         abort();
     mark_files(reader, needed);
     select_segments(reader, needed, &sel);
-    KnReadOptions opts = {.schema = reader->schema, .with_position = true};
-    KnScanTasks tasks = {sel.tasks.items, sel.tasks.len};
-    KnCode rc = kn_read_open(reader->win->tbl, reader->ses, tasks, &opts, &read, err);
-    if (rc == KN_OK) {
-        Direct dir = {.reader = reader,
-                      .segments = sel.segments.items,
-                      .n_segments = sel.segments.len,
-                      .last_pos = -1};
-        rc = pass_read(&dir, read, err);
-    }
-    read = kn_read_close(read);
+    KnCode rc = pass_selected(reader, &sel, err);
     kn_vec_done(&sel.tasks);
     kn_vec_done(&sel.segments);
     free(needed);
@@ -255,43 +264,23 @@ KnCode kn_reader_run(const KnReader *reader, KnErr *err)
 
 /* ---- counting live rows ---- */
 
-static void count_ranges(KnChunkPlan *plan, const KnRead *read, const size_t *task_of)
+static void count_ranges(KnChunkPlan *plan, const KnRead *read)
 {
     for (size_t i = 0; i < plan->n_chunks; ++i) {
         for (size_t k = 0; k < plan->chunks[i].n_ranges; ++k) {
             KnChunkRange *range = &plan->chunks[i].ranges[k];
-            if (task_of[range->file] != SIZE_MAX)
-                range->live_rows = kn_read_live_rows_in(read, task_of[range->file],
-                                                        range->first_row, range->n_rows);
+            range->live_rows =
+                kn_read_live_rows_in(read, range->file, range->first_row, range->n_rows);
         }
     }
 }
 
-KnCode kn_reader_count(const KnReader *reader, KnChunkPlan *plan, KnErr *err)
+KnCode kn_reader_count(const KnReader *reader, KnChunkPlan *plan, KnRead **ret, KnErr *err)
 {
-    Selection sel = {0};
-    KnRead *read = NULL;
-    size_t *task_of = calloc(plan->n_files + 1, sizeof(*task_of));
-    if (!task_of)
-        abort();
-    for (size_t i = 0; i < plan->n_files; ++i) {
-        task_of[i] = reader->tasks[i].n_deletes ? sel.tasks.len : SIZE_MAX;
-        if (reader->tasks[i].n_deletes)
-            *kn_vec_push(&sel.tasks) = reader->tasks[i];
-    }
-    KnCode rc = KN_OK;
-    if (sel.tasks.len) {
-        KnReadOptions opts = {.schema = reader->schema, .with_position = true};
-        KnScanTasks tasks = {sel.tasks.items, sel.tasks.len};
-        rc = kn_read_open(reader->win->tbl, reader->ses, tasks, &opts, &read, err);
-        if (rc == KN_OK) {
-            count_ranges(plan, read, task_of);
-            kn_chunk_plan_settle(plan);
-        }
-        read = kn_read_close(read);
-    }
-    kn_vec_done(&sel.tasks);
-    kn_vec_done(&sel.segments);
-    free(task_of);
-    return rc;
+    KnReadOptions opts = {.schema = reader->schema, .with_position = true};
+    KnScanTasks tasks = {reader->tasks, plan->n_files};
+    KN_TRY(kn_read_open(reader->win->tbl, reader->ses, tasks, &opts, ret, err));
+    count_ranges(plan, *ret);
+    kn_chunk_plan_settle(plan);
+    return KN_OK;
 }

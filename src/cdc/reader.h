@@ -10,6 +10,7 @@
 #include "cdc/queue.h"
 #include "engine/engine.h"
 #include "iceberg/changes/changelog.h"
+#include "iceberg/scan/read.h"
 
 typedef struct KnReader {
     const KnWindow *win;
@@ -18,8 +19,9 @@ typedef struct KnReader {
     KnSession *ses;
     KnSpool *spool;          /* COMPUTED */
     const KnScanTask *tasks; /* DIRECT: one for each of the plan's files */
-    const bool *wanted;      /* one for each chunk: still to be loaded */
-    bool positions;          /* leave _task and _pos in the batches */
+    const KnRead *read; /* of all tasks, when it is open already (kn_reader_count); else NULL */
+    const bool *wanted; /* one for each chunk: still to be loaded */
+    bool positions;     /* leave _task and _pos in the batches */
     KnQueue *queue;
 } KnReader;
 
@@ -27,5 +29,8 @@ typedef struct KnReader {
  * wanted are not opened. KN_E_CORRUPT: what was read is not what was planned. */
 KN_NODISCARD KnCode kn_reader_run(const KnReader *reader, KnErr *err);
 
-/** Live rows of each range of a DIRECT plan, counted where files have deletes, into the plan. */
-KN_NODISCARD KnCode kn_reader_count(const KnReader *reader, KnChunkPlan *plan, KnErr *err);
+/** Live rows of each range of a DIRECT plan, into the plan. Deletes are resolved for that; *ret is
+ * the read that has done it, for kn_reader_run() to go on with. The caller closes it, before the
+ * session. */
+KN_NODISCARD KnCode kn_reader_count(const KnReader *reader, KnChunkPlan *plan, KnRead **ret,
+                                    KnErr *err);

@@ -5,18 +5,19 @@
  * A delete applies to some of the files only (those older than it, in its partition). The lists of
  * deletes that apply to the files are mostly tails of one another: such lists form a chain c, a
  * delete has a place j in it, and a file starts at some place o, so that "applies" is `c = c AND
- * o <= j`. Of deletes with the same key the last place is enough. So one hash join on the key finds
- * the rows, however many delete files there are; it reads the key columns only, and is asked only
- * for rows that get through a filter of the keys (read_keys.c).
+ * o <= j`. Of deletes with the same key the last place is enough. So one set of keys with their
+ * last places (read_keys.c) finds the rows, however many delete files there are, and the key
+ * columns of the data files are read once. Where there are more keys than MAX_KEYS, they take
+ * turns, and the columns are read as often.
  *
- * Keys compare as Java does: NULL equals NULL, NaN equals NaN, but 0.0 is not -0.0: the engine
- * takes the zeros as equal, so a second key column tells them apart. Delete files are projected by
- * field id to the table's newest type of the field, as data files are.
+ * Delete files are projected by field id to the table's newest type of the field, as data files
+ * are.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "base/random.h"
 #include "iceberg/scan/read_internal.h"
 
 typedef struct Chain {
@@ -31,6 +32,15 @@ typedef struct Listed {
     size_t chain, start;
 } Listed;
 
+/* Where a delete file stands. */
+typedef struct DeletePlaces {
+    size_t n;
+    const KnKeyPlace *items; /* (c, j) */
+} DeletePlaces;
+
+/* Keys in memory at once: 36 MiB of them. */
+enum { MAX_KEYS = 1400000 };
+
 /* All deletes over one set of columns. */
 typedef struct Loader {
     KnRead *read;
@@ -40,11 +50,13 @@ typedef struct Loader {
     KN_VEC(const KnManifestEntry *) entries; /* distinct delete files */
     KN_VEC(Chain) chains;
     size_t n_listed;
-    Listed *listed;      /* longest list first */
-    Listed **by_index;   /* of the file in the read; NULL = no delete applies */
-    const char *stage;   /* table of keys as they are in the delete files */
-    const char *table;   /* (c, j, k0, s0, k1, …) */
-    KnKeyFilter *filter; /* of its keys */
+    Listed *listed;       /* longest list first */
+    Listed **by_index;    /* of the file in the read; NULL = no delete applies */
+    KnReadFile **deletes; /* the delete files, looked at */
+    DeletePlaces *places; /* of each delete file */
+    uint64_t seed;
+    KnVector *key_vectors; /* of the batch at hand */
+    KnKeySet *keys;
 } Loader;
 
 static int compare_ids(const void *a, const void *b)
@@ -139,15 +151,29 @@ static void make_chains(Loader *l)
     }
 }
 
-/* ---- keys ---- */
-
-static bool is_floating(const KnRead *read, int32_t id)
+/* The chains turned over: for each delete file its places. */
+static void make_places(Loader *l)
 {
-    const KnField *field = kn_metadata_find_field(read->tbl->md, id);
-    return field && (field->type->kind == KN_TYPE_FLOAT || field->type->kind == KN_TYPE_DOUBLE);
+    KnArena *arena = l->read->arena;
+    KnKeyPlace **items = kn_arena_zalloc(arena, (l->entries.len + 1) * sizeof(*items));
+    l->places = kn_arena_zalloc(arena, (l->entries.len + 1) * sizeof(*l->places));
+    for (int fill = 0; fill < 2; fill++) {
+        for (size_t c = 0; c < l->chains.len; c++) {
+            for (size_t j = 0; j < l->chains.items[c].n; j++) {
+                size_t number = l->chains.items[c].numbers[j];
+                if (fill)
+                    items[number][l->places[number].n] = (KnKeyPlace){(uint32_t)c, (uint32_t)j};
+                l->places[number].n++;
+            }
+        }
+        for (size_t i = 0; i < l->entries.len && !fill; i++) {
+            items[i] = kn_arena_alloc(arena, l->places[i].n * sizeof(**items));
+            l->places[i] = (DeletePlaces){.items = items[i]};
+        }
+    }
 }
 
-/* `expr AS k0, … AS s0, …, ` */
+/* `expr AS k0, …, ` */
 static KnCode write_keys(const Loader *l, const KnProject *project, KnBuf *buf, KnErr *err)
 {
     KN_BUF_AUTO key;
@@ -157,127 +183,94 @@ static KnCode write_keys(const Loader *l, const KnProject *project, KnBuf *buf, 
         KN_TRY(kn_read_field_sql(project, l->ids[i], &key, err));
         KN_TRY(kn_buf_check(&key, err));
         kn_buf_printf(buf, "%s AS k%zu, ", key.data, i);
-        if (is_floating(l->read, l->ids[i]))
-            kn_buf_printf(buf, "COALESCE(%s = 0 AND signbit(%s), FALSE) AS s%zu, ", key.data,
-                          key.data, i);
     }
     return KN_OK;
 }
 
-/* ---- delete files to a table of keys ---- */
+/* ---- delete files to a set of keys ---- */
 
-/* (d, c, j): where delete file d of this shape stands. */
-static KnCode make_places(Loader *l, const char *table, KnReadFile *const *files, size_t n,
-                          KnErr *err)
+typedef struct Shape {
+    Loader *l;
+    KnReadFile *const *files;
+} Shape;
+
+/* Keys of rows that are all of one delete file. */
+static KnCode add_run(const Shape *shape, int64_t number, const KnFingerprint *keys, size_t n,
+                      KnErr *err)
 {
-    size_t *numbers = kn_arena_alloc(l->read->arena, (l->entries.len + 1) * sizeof(*numbers));
-    for (size_t i = 0; i < l->entries.len; i++)
-        numbers[i] = n;
-    for (size_t i = 0; i < n; i++)
-        numbers[files[i]->index] = i;
-    KN_BUF_AUTO sql;
-    kn_buf_init(&sql, (size_t)1 << 30);
-    kn_buf_printf(&sql,
-                  "CREATE TEMP TABLE %s AS SELECT CAST(d AS BIGINT) AS d, CAST(c AS BIGINT) AS c, "
-                  "CAST(j AS BIGINT) AS j FROM (VALUES ",
-                  table);
-    size_t rows = 0;
-    for (size_t c = 0; c < l->chains.len; c++)
-        for (size_t j = 0; j < l->chains.items[c].n; j++)
-            if (numbers[l->chains.items[c].numbers[j]] < n)
-                kn_buf_printf(&sql, "%s(%zu, %zu, %zu)", rows++ ? ", " : "",
-                              numbers[l->chains.items[c].numbers[j]], c, j);
-    kn_buf_text(&sql, ") AS m(d, c, j)");
-    KN_TRY(kn_buf_check(&sql, err));
-    return kn_session_exec(l->read->ses, sql.data, NULL, err);
+    const DeletePlaces *places = &shape->l->places[shape->files[number]->index];
+    for (size_t i = 0; i < places->n; i++)
+        KN_TRY(kn_key_set_add(shape->l->keys, keys, n, places->items[i], err));
+    return KN_OK;
+}
+
+static KnCode add_batch(void *arg, KnBatch *batch, KnErr *err)
+{
+    const Shape *shape = arg;
+    const Loader *l = shape->l;
+    KnFingerprint prints[2048]; /* as many as a batch has rows (engine/batch.h) */
+    KnVector file = kn_batch_vector(batch, l->n_ids);
+    const int64_t *numbers = file.data;
+    size_t rows = kn_batch_rows(batch);
+    for (size_t i = 0; i < l->n_ids; i++)
+        l->key_vectors[i] = kn_batch_vector(batch, i);
+    KN_TRY(kn_fingerprint_rows(l->key_vectors, l->n_ids, rows, l->seed, prints, err));
+    for (size_t first = 0, end; first < rows; first = end) {
+        for (end = first + 1; end < rows && numbers[end] == numbers[first];)
+            end++;
+        KN_TRY(add_run(shape, numbers[first], &prints[first], end - first, err));
+    }
+    return KN_OK;
 }
 
 static KnCode load_shape(void *arg, KnReadFile *const *files, size_t n, KnErr *err)
 {
     Loader *l = arg;
-    const char *places = kn_read_new_table(l->read, "m");
-    KN_TRY(make_places(l, places, files, n, err));
+    Shape shape = {.l = l, .files = files};
+    KnProject project = {.read = l->read, .n_files = n, .files = files, .as_key = true};
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)1 << 30);
-    if (l->stage)
-        kn_buf_printf(&sql, "INSERT INTO %s ", l->stage);
-    else
-        kn_buf_printf(&sql, "CREATE TEMP TABLE %s AS ", l->stage = kn_read_new_table(l->read, "s"));
-    kn_buf_text(&sql, "SELECT m.c, m.j, b.* EXCLUDE (d) FROM (SELECT ");
-    KnProject project = {.read = l->read, .n_files = n, .files = files, .as_key = true};
+    kn_buf_text(&sql, "SELECT ");
     KN_TRY(write_keys(l, &project, &sql, err));
     kn_buf_text(&sql, "CAST(file_index AS BIGINT) AS d FROM ");
     kn_read_source_sql(l->read, files, n, &sql);
-    kn_buf_printf(&sql, ") AS b JOIN %s AS m ON b.d = m.d; DROP TABLE %s", places, places);
     KN_TRY(kn_buf_check(&sql, err));
-    return kn_session_exec(l->read->ses, sql.data, NULL, err);
+    return kn_session_visit(l->read->ses, sql.data, add_batch, &shape, err);
 }
 
-static KnCode load_keys(Loader *l, KnErr *err)
+static KnCode look_at_deletes(Loader *l, KnErr *err)
 {
-    KnArena *arena = l->read->arena;
     KnReadFile *files = NULL;
     KN_TRY(kn_read_look(l->read, l->entries.items, l->entries.len, &files, err));
-    KnReadFile **list = kn_arena_alloc(arena, l->entries.len * sizeof(*list));
+    l->deletes = kn_arena_alloc(l->read->arena, (l->entries.len + 1) * sizeof(*l->deletes));
     for (size_t i = 0; i < l->entries.len; i++)
-        list[i] = &files[i];
-    KN_TRY(kn_read_each_shape(list, l->entries.len, load_shape, l, err));
-    if (l->entries.len == 1) {
-        l->table = l->stage; /* one place for each key */
-        return KN_OK;
-    }
-    l->table = kn_read_new_table(l->read, "e");
-    const char *sql =
-        kn_arena_printf(arena,
-                        "CREATE TEMP TABLE %s AS SELECT c, max(j) AS j, * EXCLUDE (c, j) FROM %s "
-                        "GROUP BY ALL; DROP TABLE %s",
-                        l->table, l->stage, l->stage);
-    return kn_session_exec(l->read->ses, sql, NULL, err);
+        l->deletes[i] = &files[i];
+    return KN_OK;
+}
+
+static uint64_t count_keys(const Loader *l)
+{
+    uint64_t keys = 0;
+    for (size_t i = 0; i < l->entries.len; i++)
+        keys += (uint64_t)l->deletes[i]->n_rows * l->places[i].n;
+    return keys;
 }
 
 /* ---- rows of data files with these keys ---- */
-
-static void write_conditions(const Loader *l, KnBuf *buf)
-{
-    kn_buf_text(buf, " ON b.c = e.c AND b.o <= e.j");
-    for (size_t i = 0; i < l->n_ids; i++) {
-        kn_buf_printf(buf, " AND b.k%zu IS NOT DISTINCT FROM e.k%zu", i, i);
-        if (is_floating(l->read, l->ids[i]))
-            kn_buf_printf(buf, " AND b.s%zu = e.s%zu", i, i);
-    }
-}
-
-static void write_places(const Loader *l, KnReadFile *const *files, size_t n, KnBuf *buf)
-{
-    KnArena *arena = l->read->arena;
-    const char **chains = kn_arena_alloc(arena, n * sizeof(*chains));
-    const char **starts = kn_arena_alloc(arena, n * sizeof(*starts));
-    for (size_t i = 0; i < n; i++) {
-        const Listed *listed = l->by_index[files[i]->index];
-        chains[i] = kn_arena_printf(arena, "%zu", listed->chain);
-        starts[i] = kn_arena_printf(arena, "%zu", listed->start);
-    }
-    kn_read_lookup_sql(buf, chains, n, "BIGINT");
-    kn_buf_text(buf, " AS c, ");
-    kn_read_lookup_sql(buf, starts, n, "BIGINT");
-    kn_buf_text(buf, " AS o, ");
-}
 
 /* Only rows that the read's filter lets through are asked about. */
 static KnCode write_match(const Loader *l, const KnOutputs *out, const KnProject *project,
                           KnBuf *buf, KnErr *err)
 {
-    kn_buf_text(buf, "SELECT b.f, b.p FROM (SELECT * FROM (SELECT ");
+    kn_buf_text(buf, "SELECT f, p FROM (SELECT * FROM (SELECT ");
     KN_TRY(kn_read_outputs_sql(out, project, buf, err));
     KN_TRY(write_keys(l, project, buf, err));
-    write_places(l, project->files, project->n_files, buf);
     kn_buf_text(buf, "CAST(file_index AS BIGINT) AS f, CAST(file_row_number AS BIGINT) AS p FROM ");
     kn_read_source_sql(l->read, project->files, project->n_files, buf);
-    kn_buf_text(buf, ") AS a WHERE ");
-    kn_key_filter_sql(l->filter, l->n_ids, buf);
-    kn_buf_printf(buf, ") AS b SEMI JOIN %s AS e", l->table);
-    write_conditions(l, buf);
+    kn_buf_text(buf, ") AS b");
     KN_TRY(kn_read_where_sql(out, &l->read->opts, buf, err));
+    kn_buf_text(buf, ") AS a WHERE ");
+    kn_key_set_sql(l->keys, l->n_ids, buf);
     return kn_buf_check(buf, err);
 }
 
@@ -285,6 +278,12 @@ static KnCode match_shape(void *arg, KnReadFile *const *files, size_t n, KnErr *
 {
     Loader *l = arg;
     KnProject project = {.read = l->read, .n_files = n, .files = files, .as_key = true};
+    KnKeyPlace *places = kn_arena_alloc(l->read->arena, n * sizeof(*places));
+    for (size_t i = 0; i < n; i++) {
+        const Listed *listed = l->by_index[files[i]->index];
+        places[i] = (KnKeyPlace){(uint32_t)listed->chain, (uint32_t)listed->start};
+    }
+    kn_key_set_ask(l->keys, places, n);
     KnOutputs out = {0};
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)1 << 30);
@@ -305,16 +304,38 @@ static KnCode match_files(Loader *l, KnErr *err)
     return kn_read_each_shape(files, n, match_shape, l, err);
 }
 
+static KnCode run_pass(Loader *l, const KnKeySetOptions *opts, KnErr *err)
+{
+    KN_TRY(kn_key_set_open(l->read->ses, opts, &l->keys, err));
+    KnCode rc = kn_read_each_shape(l->deletes, l->entries.len, load_shape, l, err);
+    if (rc == KN_OK)
+        rc = match_files(l, err);
+    l->keys = kn_key_set_close(l->keys);
+    return rc;
+}
+
+/* Turns are given by hash: a sixteenth more than its share is room enough for each. */
+static KnCode run_passes(Loader *l, KnErr *err)
+{
+    KN_TRY(look_at_deletes(l, err));
+    uint64_t keys = count_keys(l);
+    l->seed = (uint64_t)kn_random_id();
+    KnKeySetOptions opts = {
+        .seed = l->seed, .n_keys = keys, .n_passes = (size_t)(keys / MAX_KEYS) + 1};
+    if (opts.n_passes > 1)
+        opts.n_keys = keys / opts.n_passes / 16 * 17;
+    for (opts.pass = 0; opts.pass < opts.n_passes; opts.pass++)
+        KN_TRY(run_pass(l, &opts, err));
+    return KN_OK;
+}
+
 static KnCode load_set(KnRead *read, const int32_t *ids, size_t n_ids, KnErr *err)
 {
     Loader l = {.read = read, .ids = ids, .n_ids = n_ids, .files = kn_map_new()};
+    l.key_vectors = kn_arena_alloc(read->arena, (n_ids + 1) * sizeof(*l.key_vectors));
     make_chains(&l);
-    KnCode rc = load_keys(&l, err);
-    if (rc == KN_OK)
-        rc = kn_key_filter_open(read->ses, l.table, n_ids, &l.filter, err);
-    if (rc == KN_OK)
-        rc = match_files(&l, err);
-    kn_key_filter_close(l.filter);
+    make_places(&l);
+    KnCode rc = run_passes(&l, err);
     kn_map_free(l.files);
     kn_vec_done(&l.entries);
     kn_vec_done(&l.chains);

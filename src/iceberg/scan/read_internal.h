@@ -2,6 +2,7 @@
 #pragma once
 /* read_internal.h - the parts of reading, between read*.c. Everything lives in the read's arena. */
 #include "base/vec.h"
+#include "engine/fingerprint.h"
 #include "engine/parquet.h"
 #include "iceberg/scan/read.h"
 
@@ -107,14 +108,27 @@ KN_NODISCARD KnCode kn_read_live_open(KnRead *read, KnErr *err);
 void kn_read_live_close(KnRead *read);
 
 /* ---- read_keys.c ---- */
-typedef struct KnKeyFilter KnKeyFilter;
-/** Of the keys k0, ... in a table of ses. */
-KN_NODISCARD KnCode kn_key_filter_open(KnSession *ses, const char *table, size_t n_keys,
-                                       KnKeyFilter **ret, KnErr *err);
-/** A condition over k0, ...: true for all rows with such a key, and for few others. Holds until
- * close. */
-void kn_key_filter_sql(const KnKeyFilter *filter, size_t n_keys, KnBuf *buf);
-KnKeyFilter *kn_key_filter_close(KnKeyFilter *filter);
+typedef struct KnKeySet KnKeySet;
+/* Where a data file stands in the chain of deletes that apply to it; a place in a chain. */
+typedef struct KnKeyPlace {
+    uint32_t chain, start;
+} KnKeyPlace;
+typedef struct KnKeySetOptions {
+    uint64_t seed;         /* of the keys' fingerprints, the same in all passes */
+    uint64_t n_keys;       /* at most so many are put in */
+    size_t pass, n_passes; /* only keys whose turn this is, from 0; up to 65,536 passes */
+} KnKeySetOptions;
+KN_NODISCARD KnCode kn_key_set_open(KnSession *ses, const KnKeySetOptions *opts, KnKeySet **ret,
+                                    KnErr *err);
+/** These keys are deleted at this place of the chain; those whose turn it is not are ignored. */
+KN_NODISCARD KnCode kn_key_set_add(KnKeySet *set, const KnFingerprint *keys, size_t n,
+                                   KnKeyPlace at, KnErr *err);
+/** From now on, asked for rows of these files, until close or the next ask. places are borrowed. */
+void kn_key_set_ask(KnKeySet *set, const KnKeyPlace *places, size_t n_places);
+/** A condition over f (BIGINT: index in places) and k0, ...: the row's key was deleted where the
+ * file starts, or later. */
+void kn_key_set_sql(const KnKeySet *set, size_t n_keys, KnBuf *buf);
+KnKeySet *kn_key_set_close(KnKeySet *set);
 
 KN_NODISCARD KnCode kn_read_load_positions(KnRead *read, KnErr *err);
 KN_NODISCARD KnCode kn_read_load_vectors(KnRead *read, KnErr *err);

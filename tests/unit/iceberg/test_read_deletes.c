@@ -136,6 +136,28 @@ static void a_key_deleted_twice_is_gone_for_old_and_new_files(void **state)
     expect_rows_with(fix, &opts, "{'a': 1, '_task': 2, '_pos': 0}");
 }
 
+/* Keys of two delete files, of which every other one is of a row, in several turns. */
+static void more_keys_than_memory_holds_take_turns(void **state)
+{
+    Fixture *fix = *state;
+    fixture_open_table(fix, SCHEMA(0, FIELD(1, "a", INT)), NULL);
+    KnManifestEntry *f =
+        fixture_put(fix, "f", "{a: 1}", "SELECT range::INT a FROM range(0, 4000000, 2)");
+    KnManifestEntry *g = fixture_put(fix, "g", "{a: 1}", "SELECT range::INT a FROM range(5)");
+    KnManifestEntry *e0 =
+        fixture_equality(fix, "e0", 1, "{a: 1}", "SELECT range::INT a FROM range(1, 2000000)");
+    KnManifestEntry *e1 = fixture_equality(fix, "e1", 1, "{a: 1}",
+                                           "SELECT range::INT a FROM range(2000000, 3999997)");
+    fixture_task(fix, f, e0, e1, NULL);
+    fixture_task(fix, g, e1, NULL, NULL);
+    KnReadOptions opts = {.with_position = true};
+    expect_rows_with(fix, &opts,
+                     "{'a': 0, '_task': 0, '_pos': 0} {'a': 3999998, '_task': 0, '_pos': 1999999} "
+                     "{'a': 0, '_task': 1, '_pos': 0} {'a': 1, '_task': 1, '_pos': 1} "
+                     "{'a': 2, '_task': 1, '_pos': 2} {'a': 3, '_task': 1, '_pos': 3} "
+                     "{'a': 4, '_task': 1, '_pos': 4}");
+}
+
 static void two_sets_of_columns_both_delete(void **state)
 {
     Fixture *fix = *state;
@@ -198,6 +220,7 @@ int main(void)
         CASE(equal_keys_are_null_and_nan_but_not_both_zeros),
         CASE(each_file_has_its_own_first_equality_delete),
         CASE(a_key_deleted_twice_is_gone_for_old_and_new_files),
+        CASE(more_keys_than_memory_holds_take_turns),
         CASE(two_sets_of_columns_both_delete),
         CASE(a_dropped_column_still_deletes),
         CASE(a_field_inside_a_struct_may_be_the_key),
