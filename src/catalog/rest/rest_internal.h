@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * rest_internal.h - what the files of the REST catalog client share (Iceberg's REST catalog
+ * specification, open-api/rest-catalog-open-api.yaml).
+ *
+ * rest_settings.c  flags, presets of vendors and secrets of the environment
+ * rest_auth.c      who we are: bearer, OAuth2, Basic, SigV4
+ * rest_http.c      one request: signed, sent, tried again where that is safe, its failure in words
+ * rest_error.c     what an answer outside 2xx says
+ * rest_config.c    the server's configuration: properties, prefix, endpoints
+ * rest_path.c      names in paths
+ * rest_update.c    requirements and updates as JSON
+ * rest_answer.c    the answers with a table in them
+ * rest_credentials.c  credentials that the server lends for a table's files
+ * rest_table.c, rest_commit.c, rest_list.c  the operations
+ *
+ * One thread at a time, as all catalogs; credentials may be asked for by many threads.
+ */
+#include <pthread.h>
+
+#include "base/json.h"
+#include "base/map.h"
+#include "base/random.h"
+#include "catalog/catalog.h"
+#include "net/http_client.h"
+
+enum {
+    KN_REST_TRIES = 5,             /* of one request, the first included; as Java's client */
+    KN_REST_ANSWER_MAX = 512 << 20, /* bytes of an answer: metadata documents may be large */
+    KN_REST_SMALL_MAX = 16 << 20,  /* of an answer that holds no metadata */
+    KN_REST_PAGES_MAX = 100000,
+    KN_REST_DEPTH_MAX = 64, /* levels of namespaces */
+};
+
+/* ---- settings ---- */
+
+typedef struct KnRestVendor {
+    const char *name;
+    const char *path;    /* ends the server's URI; added where it is missing */
+    const char *sigv4;   /* service, or NULL */
+    const char *scope;   /* of OAuth2, or NULL */
+    bool own_keys;       /* the table's files are read with the client's own keys */
+    bool token_only;     /* has no OAuth2 client credentials */
+    bool read_only;
+    bool wants_warehouse;
+} KnRestVendor;
+
+typedef struct KnRestHeader {
+    const char *name, *value;
+} KnRestHeader;
+
+/* From the locator and the environment; texts live in the catalog's arena. */
+typedef struct KnRestSettings {
+    const KnRestVendor *vendor;
+    const char *uri; /* with the vendor's path, without a final slash and without /v1 */
+    const char *origin; /* scheme://host:port of it */
+    const char *warehouse;
+    const char *oauth2_uri; /* NULL = <uri>/v1/oauth/tokens */
+    const char *token;      /* secret */
+    const char *client_id, *client_secret; /* secret; id may be "" */
+    const char *user, *password;           /* HTTP Basic */
+    const char *sigv4;                     /* service */
+    const char *scope;
+    bool delegation; /* asks for credentials of the table's files */
+    size_t n_headers;
+    const KnRestHeader *headers;
+    json_t *properties; /* --rest-option: object of strings */
+} KnRestSettings;
+
+/* --rest-credentials */
+typedef enum KnRestDelegation {
+    KN_REST_DELEGATION_AUTO, /* as the vendor is used */
+    KN_REST_DELEGATION_VENDED,
+    KN_REST_DELEGATION_OWN,
+} KnRestDelegation;
+
+/** KN_E_INVAL names the flag or the variable. set->properties is the caller's to drop. */
+KN_NODISCARD KnCode kn_rest_settings(KnArena *arena, const KnLocator *loc, KnRestSettings *set,
+                                     KnErr *err);
+/** "http://host:port" of a URI in arena, lower case, the port always there; KN_E_INVAL. */
+KN_NODISCARD KnCode kn_rest_origin(KnArena *arena, const char *uri, const char **ret, KnErr *err);
+
+/* ---- the catalog ---- */
+
+typedef enum KnRestEndpoint {
+    KN_REST_LIST_NAMESPACES,
+    KN_REST_CREATE_NAMESPACE,
+    KN_REST_LIST_TABLES,
+    KN_REST_CREATE_TABLE,
+    KN_REST_LOAD_TABLE,
+    KN_REST_COMMIT_TABLE,
+    KN_REST_DROP_TABLE,
+    KN_REST_REGISTER_TABLE,
+    KN_REST_RENAME_TABLE,
+    KN_REST_COMMIT_ALL,
+    KN_REST_LOAD_CREDENTIALS,
+    KN_REST_N_ENDPOINTS,
+} KnRestEndpoint;
+
+typedef struct KnRestAuth {
+    pthread_mutex_t lock;
+    char *token;        /* what requests carry; NULL = none yet */
+    int64_t expires_us; /* monotonic; 0 = not known */
+    int64_t renew_us;   /* from then on it is renewed first */
+    bool exchange;      /* it is renewed by token exchange (RFC 8693) */
+} KnRestAuth;
+
+/* What was seen of a table last. */
+typedef struct KnRestSeen KnRestSeen;
+
+typedef struct KnRest {
+    KnCatalog base;
+    KnArena *arena;
+    KnHttpClient *http;
+    KnRestSettings set;
+    KnRestAuth auth;
+    const char *base_uri;  /* <uri>/v1 */
+    const char *prefix;    /* "/p" or "" */
+    const char *separator; /* between levels in a path, percent-encoded */
+    const char *page_size; /* NULL = the server's */
+    const char *id;
+    json_t *properties; /* defaults < --rest-option < overrides */
+    uint32_t endpoints; /* bits of KnRestEndpoint */
+    bool idempotent;    /* the server knows Idempotency-Key */
+    KnRng rng;
+    KnFileIO *io; /* of locations that need no credentials of their own */
+    KnMap *seen;  /* table -> KnRestSeen */
+} KnRest;
+
+/** A property of the catalog's configuration; NULL = absent. */
+const char *kn_rest_property(const KnRest *rest, const char *key);
+/** KN_E_UNSUPPORTED when the server says that it has not this. */
+KN_NODISCARD KnCode kn_rest_need(const KnRest *rest, KnRestEndpoint endpoint, KnErr *err);
+KN_NODISCARD KnCode kn_rest_configure(KnRest *rest, KnErr *err);
+
+/* ---- requests ---- */
+
+typedef enum KnRestSafety {
+    KN_REST_READS,  /* changes nothing: tried again after anything */
+    KN_REST_CHANGES, /* tried again only when it was surely not done, or has an Idempotency-Key */
+} KnRestSafety;
+
+typedef struct KnRestCall {
+    const char *method;
+    const char *url;  /* whole */
+    const char *what; /* "load table a.b": for messages */
+    KnRestSafety safety;
+    const char *etag;    /* If-None-Match; NULL = none */
+    const char *token;   /* bearer of this table instead of the catalog's; NULL = the catalog's */
+    bool delegated;      /* X-Iceberg-Access-Delegation */
+    bool gone_is_done;   /* 404 to a second try after a lost answer: the first was it */
+    const json_t *body;  /* or NULL */
+    KnStr form;          /* application/x-www-form-urlencoded instead; ptr NULL = none */
+    const char *basic;   /* "id:secret": HTTP Basic instead of the session's own */
+    bool no_auth;
+    size_t max;
+} KnRestCall;
+
+typedef struct KnRestAnswer {
+    int status; /* 200, 204, 304... */
+    json_t *doc; /* NULL when there is no body */
+    char etag[256];
+} KnRestAnswer;
+
+/** 2xx and 304 are success. Else the code of kn_rest_refusal(). KN_E_UNKNOWN: it may have been done
+ * (only for KN_REST_CHANGES). ret is zeroed by the caller and done by kn_rest_answer_done(). */
+KN_NODISCARD KnCode kn_rest_send(KnRest *rest, const KnRestCall *call, KnRestAnswer *ret,
+                                 KnErr *err);
+void kn_rest_answer_done(KnRestAnswer *answer);
+#define KN_REST_ANSWER_AUTO __attribute__((cleanup(kn_rest_answer_done))) KnRestAnswer
+
+/** What the server's refusal means. KN_E_NOTFOUND 404, KN_E_EXISTS or KN_E_CONFLICT 409,
+ * KN_E_REFUSED 401 403 419, KN_E_INVAL 400 422, KN_E_UNSUPPORTED 405 406 501, KN_E_BUSY 429 503
+ * (retriable), KN_E_IO the rest; for what changes something 5xx is KN_E_UNKNOWN. */
+KN_NODISCARD KnCode kn_rest_refusal(const KnRestCall *call, const KnHttpResponse *resp, KnErr *err);
+/** The refusal's "type" in out ("" = it has none). */
+void kn_rest_refusal_type(const KnHttpResponse *resp, char out[64]);
+/** True for a 404 that says that the namespace is missing, not the table. */
+bool kn_rest_is_missing_namespace(const KnErr *err);
+
+/* ---- who we are ---- */
+
+void kn_rest_auth_init(KnRestAuth *auth);
+void kn_rest_auth_done(KnRestAuth *auth);
+/** The bearer token to send now, in arena, fetched or renewed first where that is due; NULL = none.
+ */
+KN_NODISCARD KnCode kn_rest_auth_token(KnRest *rest, KnArena *arena, const char **ret, KnErr *err);
+/** `refused` was answered by 401 or 419: get another, unless another thread has. KN_E_REFUSED when
+ * there is no other. */
+KN_NODISCARD KnCode kn_rest_auth_renew(KnRest *rest, const char *refused, KnErr *err);
+
+/* ---- names ---- */
+
+/** Percent-encodes all but unreserved characters. */
+void kn_rest_quote(KnBuf *buf, const char *text);
+/** <base>/<prefix>/namespaces/<levels>[/tables/<name>] in arena. */
+const char *kn_rest_table_url(const KnRest *rest, KnArena *arena, const KnTableIdent *ident);
+const char *kn_rest_namespace_url(const KnRest *rest, KnArena *arena, const char *const *levels,
+                                  size_t n_levels);
+const char *kn_rest_url(const KnRest *rest, KnArena *arena, const char *tail);
+/** Levels joined by the separator, encoded once: for `parent=`. */
+const char *kn_rest_namespace_text(const KnRest *rest, KnArena *arena, const char *const *levels,
+                                   size_t n_levels);
+/** {"namespace": [...], "name": ...} */
+json_t *kn_rest_ident_json(const KnTableIdent *ident);
+
+/* ---- changes ---- */
+
+/** {"requirements": [...], "updates": [...]}, with "identifier" when ident is given. Requirements
+ * that REST has no words for are left out (the caller has checked them). KN_E_INVAL: a text is not
+ * UTF-8. */
+KN_NODISCARD KnCode kn_rest_commit_json(const KnMetadata *base, const KnTableIdent *ident,
+                                        const KnTableCommit *commit, json_t **ret, KnErr *err);
+
+/* ---- tables ---- */
+
+/* LoadTableResult and its kin. */
+typedef struct KnRestTable {
+    KnMetadata *md;
+    const char *location; /* of the document; NULL = staged. In doc */
+    const json_t *config, *credentials; /* or NULL; in doc */
+} KnRestTable;
+/** what names the answer in messages. ret->md is the caller's; the rest lives as long as doc. */
+KN_NODISCARD KnCode kn_rest_table_parse(json_t *doc, const char *what, KnRestTable *ret, KnErr *err);
+
+struct KnRestSeen {
+    char *etag;      /* NULL = none */
+    KnMetadata *md;
+    char *location;
+    json_t *config;  /* of the last whole answer, or NULL */
+    json_t *credentials;
+    KnFileIO *io;
+};
+KN_NODISCARD KnCode kn_rest_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret,
+                                 KnErr *err);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rest_path.c - names of namespaces and tables in paths: each level percent-encoded by itself,
+ * levels joined by the separator that the server advertises. Thread-safe. */
+#include <string.h>
+
+#include "catalog/rest/rest_internal.h"
+
+enum { URL_MAX = 1 << 20 };
+
+void kn_rest_quote(KnBuf *buf, const char *text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        if (strchr(plain, *p)) {
+            kn_buf_char(buf, (char)*p);
+            continue;
+        }
+        kn_buf_char(buf, '%');
+        kn_buf_char(buf, hex[*p >> 4]);
+        kn_buf_char(buf, hex[*p & 15]);
+    }
+}
+
+/* A level "." or ".." would be taken for a step in the path by what is between us and the server.
+ * Percent-encoded dots are the same to many of them, so names are told apart by nothing else. */
+static void put_levels(const KnRest *rest, KnBuf *buf, const char *const *levels, size_t n_levels)
+{
+    for (size_t i = 0; i < n_levels; i++) {
+        if (i)
+            kn_buf_text(buf, rest->separator);
+        kn_rest_quote(buf, levels[i]);
+    }
+}
+
+const char *kn_rest_url(const KnRest *rest, KnArena *arena, const char *tail)
+{
+    return kn_arena_printf(arena, "%s%s%s", rest->base_uri, rest->prefix, tail);
+}
+
+const char *kn_rest_namespace_url(const KnRest *rest, KnArena *arena, const char *const *levels,
+                                  size_t n_levels)
+{
+    return kn_arena_printf(arena, "%s%s/namespaces/%s", rest->base_uri, rest->prefix,
+                           kn_rest_namespace_text(rest, arena, levels, n_levels));
+}
+
+const char *kn_rest_table_url(const KnRest *rest, KnArena *arena, const KnTableIdent *ident)
+{
+    KN_BUF_AUTO buf = {0};
+    kn_buf_init(&buf, URL_MAX);
+    kn_rest_quote(&buf, ident->name);
+    const char *ns = kn_rest_namespace_url(rest, arena, ident->levels, ident->n_levels);
+    return kn_arena_printf(arena, "%s/tables/%s", ns, buf.len ? buf.data : "");
+}
+
+const char *kn_rest_namespace_text(const KnRest *rest, KnArena *arena, const char *const *levels,
+                                   size_t n_levels)
+{
+    KN_BUF_AUTO buf = {0};
+    kn_buf_init(&buf, URL_MAX);
+    put_levels(rest, &buf, levels, n_levels);
+    return kn_arena_strndup(arena, buf.len ? buf.data : "", buf.len);
+}
+
+json_t *kn_rest_ident_json(const KnTableIdent *ident)
+{
+    json_t *levels = json_array();
+    for (size_t i = 0; i < ident->n_levels; i++)
+        (void)json_array_append_new(levels, json_string(ident->levels[i]));
+    json_t *obj = json_object();
+    (void)json_object_set_new(obj, "namespace", levels);
+    (void)json_object_set_new(obj, "name", json_string(ident->name));
+    return obj;
+}
