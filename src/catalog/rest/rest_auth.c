@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "catalog/rest/rest_internal.h"
+#include "net/url.h"
 
 enum { EARLY_S = 300, FORM_MAX = 1 << 20 };
 static const double LIFE_MAX_S = 10.0 * 365 * 86400;
@@ -45,7 +46,7 @@ static void put_field(KnBuf *form, const char *name, const char *value)
         kn_buf_char(form, '&');
     kn_buf_text(form, name);
     kn_buf_char(form, '=');
-    kn_rest_quote(form, value);
+    kn_url_encode(form, kn_str(value), false);
 }
 
 static const char *scope_of(const KnRest *rest)

@@ -82,13 +82,25 @@ static void put_message(KnBuf *out, const KnHttpResponse *resp)
     put_plain(out, resp->body.data, resp->body.len < 4096 ? resp->body.len : 4096);
 }
 
-void kn_rest_refusal_type(const KnHttpResponse *resp, char out[64])
+static KnErrSubject subject_of(const KnHttpResponse *resp)
 {
+    static const struct {
+        const char *type;
+        KnErrSubject about;
+    } types[] = {
+        {"NoSuchNamespaceException", KN_ABOUT_NAMESPACE},
+        {"NamespaceNotEmptyException", KN_ABOUT_NOT_EMPTY},
+        {"NoSuchTableException", KN_ABOUT_TABLE},
+        {"NoSuchViewException", KN_ABOUT_VIEW},
+        {"NotFoundException", KN_ABOUT_FILE},
+    };
     KN_JSON_AUTO doc = parse_error(resp);
     const char *type = text_of(json_object_get(doc, "error"), "type");
-    size_t len = strlen(type) < 63 ? strlen(type) : 0;
-    memcpy(out, type, len);
-    out[len] = '\0';
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (!strcmp(type, types[i].type))
+            return types[i].about;
+    }
+    return KN_ABOUT_NOTHING;
 }
 
 static KnCode code_of(const KnRestCall *call, int status)
@@ -149,12 +161,9 @@ KnCode kn_rest_refusal(const KnRestCall *call, const KnHttpResponse *resp, KnErr
     KnCode code = code_of(call, resp->status);
     (void)kn_err_set(err, code, "%s: the catalog's answer is %d %s (%s %.120s)", call->what,
                      resp->status, text.len ? text.data : "", call->method, call->url);
-    if (err)
+    if (err) {
         err->retriable = kn_code_retriable(code) || code == KN_E_BUSY;
+        err->about = subject_of(resp);
+    }
     return code;
-}
-
-bool kn_rest_is_missing_namespace(const KnErr *err)
-{
-    return err->code == KN_E_NOTFOUND && strstr(err->msg, "404 NoSuchNamespaceException") != NULL;
 }

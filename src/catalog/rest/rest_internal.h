@@ -8,9 +8,9 @@
  * rest_auth.c      who we are: bearer, OAuth2, Basic, SigV4
  * rest_http.c      one request: signed, sent, tried again where that is safe, its failure in words
  * rest_error.c     what an answer outside 2xx says
+ * rest_sign.c      SigV4 and what else a request carries of us
  * rest_config.c    the server's configuration: properties, prefix, endpoints
  * rest_path.c      names in paths
- * rest_update.c    requirements and updates as JSON
  * rest_answer.c    the answers with a table in them
  * rest_credentials.c  credentials that the server lends for a table's files
  * rest_table.c, rest_commit.c, rest_list.c  the operations
@@ -124,6 +124,7 @@ typedef struct KnRest {
     uint32_t endpoints; /* bits of KnRestEndpoint */
     bool idempotent;    /* the server knows Idempotency-Key */
     KnRng rng;
+    int64_t skew_ms; /* the server's clock minus ours, once it mattered */
     KnFileIO *io; /* of locations that need no credentials of their own */
     KnMap *seen;  /* table -> KnRestSeen */
 } KnRest;
@@ -174,10 +175,6 @@ void kn_rest_answer_done(KnRestAnswer *answer);
  * KN_E_REFUSED 401 403 419, KN_E_INVAL 400 422, KN_E_UNSUPPORTED 405 406 501, KN_E_BUSY 429 503
  * (retriable), KN_E_IO the rest; for what changes something 5xx is KN_E_UNKNOWN. */
 KN_NODISCARD KnCode kn_rest_refusal(const KnRestCall *call, const KnHttpResponse *resp, KnErr *err);
-/** The refusal's "type" in out ("" = it has none). */
-void kn_rest_refusal_type(const KnHttpResponse *resp, char out[64]);
-/** True for a 404 that says that the namespace is missing, not the table. */
-bool kn_rest_is_missing_namespace(const KnErr *err);
 
 /* ---- who we are ---- */
 
@@ -190,10 +187,14 @@ KN_NODISCARD KnCode kn_rest_auth_token(KnRest *rest, KnArena *arena, const char 
  * there is no other. */
 KN_NODISCARD KnCode kn_rest_auth_renew(KnRest *rest, const char *refused, KnErr *err);
 
+/** "Basic <base64>" in arena. */
+const char *kn_rest_basic(KnArena *arena, const char *id_and_secret);
+const char *kn_rest_user_agent(void);
+/** SigV4 with the client's own keys; the headers of req are replaced, in arena. */
+KN_NODISCARD KnCode kn_rest_sign(KnRest *rest, KnArena *arena, KnHttpRequest *req, KnErr *err);
+
 /* ---- names ---- */
 
-/** Percent-encodes all but unreserved characters. */
-void kn_rest_quote(KnBuf *buf, const char *text);
 /** <base>/<prefix>/namespaces/<levels>[/tables/<name>] in arena. */
 const char *kn_rest_table_url(const KnRest *rest, KnArena *arena, const KnTableIdent *ident);
 const char *kn_rest_namespace_url(const KnRest *rest, KnArena *arena, const char *const *levels,
@@ -208,10 +209,9 @@ json_t *kn_rest_ident_json(const KnTableIdent *ident);
 /* ---- changes ---- */
 
 /** {"requirements": [...], "updates": [...]}, with "identifier" when ident is given. Requirements
- * that REST has no words for are left out (the caller has checked them). KN_E_INVAL: a text is not
- * UTF-8. */
-KN_NODISCARD KnCode kn_rest_commit_json(const KnMetadata *base, const KnTableIdent *ident,
-                                        const KnTableCommit *commit, json_t **ret, KnErr *err);
+ * that REST has no words for are left out (rest_commit.c checks those itself). */
+KN_NODISCARD KnCode kn_rest_commit_json(const KnTableIdent *ident, const KnTableCommit *commit,
+                                        json_t **ret, KnErr *err);
 
 /* ---- tables ---- */
 

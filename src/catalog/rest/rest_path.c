@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rest_path.c - names of namespaces and tables in paths: each level percent-encoded by itself,
  * levels joined by the separator that the server advertises. Thread-safe. */
-#include <string.h>
-
 #include "catalog/rest/rest_internal.h"
+#include "net/url.h"
 
 enum { URL_MAX = 1 << 20 };
 
-void kn_rest_quote(KnBuf *buf, const char *text)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        if (strchr(plain, *p)) {
-            kn_buf_char(buf, (char)*p);
-            continue;
-        }
-        kn_buf_char(buf, '%');
-        kn_buf_char(buf, hex[*p >> 4]);
-        kn_buf_char(buf, hex[*p & 15]);
-    }
-}
-
-/* A level "." or ".." would be taken for a step in the path by what is between us and the server.
- * Percent-encoded dots are the same to many of them, so names are told apart by nothing else. */
 static void put_levels(const KnRest *rest, KnBuf *buf, const char *const *levels, size_t n_levels)
 {
     for (size_t i = 0; i < n_levels; i++) {
         if (i)
             kn_buf_text(buf, rest->separator);
-        kn_rest_quote(buf, levels[i]);
+        kn_url_encode(buf, kn_str(levels[i]), false);
     }
 }
 
@@ -49,7 +31,7 @@ const char *kn_rest_table_url(const KnRest *rest, KnArena *arena, const KnTableI
 {
     KN_BUF_AUTO buf = {0};
     kn_buf_init(&buf, URL_MAX);
-    kn_rest_quote(&buf, ident->name);
+    kn_url_encode(&buf, kn_str(ident->name), false);
     const char *ns = kn_rest_namespace_url(rest, arena, ident->levels, ident->n_levels);
     return kn_arena_printf(arena, "%s/tables/%s", ns, buf.len ? buf.data : "");
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rest.c - a catalog behind Iceberg's REST protocol: opened, named, closed. rest_internal.h says
+ * where the rest is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/rest/rest_internal.h"
+
+static const char *rest_id(const KnCatalog *cat)
+{
+    return ((const KnRest *)cat)->id;
+}
+
+static void free_seen(KnRest *rest)
+{
+    for (size_t i = 0; i < kn_map_count(rest->seen); i++) {
+        KnStr key = {0};
+        void *value = NULL;
+        if (kn_map_entry(rest->seen, i, &key, &value) && value) {
+            kn_rest_seen_clear(value);
+            free(value);
+        }
+    }
+    rest->seen = kn_map_free(rest->seen);
+}
+
+static void rest_close(KnCatalog *cat)
+{
+    KnRest *rest = (KnRest *)cat;
+    free_seen(rest);
+    kn_rest_ios_close(rest);
+    kn_http_client_free(rest->http);
+    kn_rest_auth_done(&rest->auth);
+    kn_json_freep(&rest->properties);
+    kn_json_freep(&rest->set.properties);
+    kn_arena_free(rest->arena);
+    free(rest);
+}
+
+static const KnCatalogOps rest_ops = {
+    .kind = "rest",
+    .read_only = false,
+    .id = rest_id,
+    .load = kn_rest_load,
+    .create = kn_rest_create,
+    .commit = kn_rest_commit,
+    .drop = kn_rest_drop,
+    .register_table = kn_rest_register,
+    .rename = kn_rest_rename,
+    .list = kn_rest_list,
+    .create_namespace = kn_rest_create_namespace,
+    .close = rest_close,
+};
+
+/* The same with a vendor that is for reading only. */
+static const KnCatalogOps read_only_ops = {
+    .kind = "rest",
+    .read_only = true,
+    .id = rest_id,
+    .load = kn_rest_load,
+    .create = kn_rest_create,
+    .commit = kn_rest_commit,
+    .drop = kn_rest_drop,
+    .register_table = kn_rest_register,
+    .rename = kn_rest_rename,
+    .list = kn_rest_list,
+    .create_namespace = kn_rest_create_namespace,
+    .close = rest_close,
+};
+
+static KnCode fill(KnRest *rest, const KnLocator *loc, KnErr *err)
+{
+    KN_TRY(kn_rest_settings(rest->arena, loc, &rest->set, err));
+    if (rest->set.vendor->read_only)
+        rest->base.ops = &read_only_ops;
+    KnHttpClientOptions http = {.ca_file = loc->rest.ca,
+                                .client_cert = loc->rest.cert,
+                                .client_key = loc->rest.key};
+    KN_TRY(kn_http_client_new(&http, &rest->http, err));
+    rest->id = kn_arena_printf(rest->arena, "rest:%s#%s", rest->set.uri,
+                               rest->set.warehouse ? rest->set.warehouse : "");
+    return kn_rest_configure(rest, err);
+}
+
+KnCode kn_catalog_rest_open(const KnLocator *loc, KnCatalog **ret, KnErr *err)
+{
+    KnRest *rest = calloc(1, sizeof(*rest));
+    if (!rest)
+        abort();
+    rest->base.ops = &rest_ops;
+    rest->arena = kn_arena_new(0);
+    rest->seen = kn_map_new();
+    rest->rng.state = (uint64_t)kn_random_id();
+    rest->prefix = "";
+    rest->separator = "%1F";
+    kn_rest_auth_init(&rest->auth);
+    KnCode rc = fill(rest, loc, err);
+    if (rc != KN_OK) {
+        rest_close(&rest->base);
+        return rc;
+    }
+    *ret = &rest->base;
+    return KN_OK;
+}
