@@ -20,7 +20,9 @@ extern "C" {
 
 typedef struct KnutTable KnutTable;
 
-/* Where the table is: exactly one of warehouse (with table), root, metadata. Texts are copied. */
+/* Where the table is: exactly one of warehouse and rest_uri (with table), root, metadata. Texts are
+ * copied. Secrets for a REST catalog come from the environment: KNUT_REST_TOKEN,
+ * KNUT_REST_CREDENTIAL. */
 typedef struct KnutOpen {
     size_t size;           /* sizeof(KnutOpen) */
     const char *warehouse; /* folder of a warehouse whose catalog has the JDBC schema in SQLite */
@@ -29,6 +31,8 @@ typedef struct KnutOpen {
     const char *table;     /* "ns.name" */
     const char *root;      /* location of a bare table */
     const char *metadata;  /* one metadata document */
+    const char *rest_uri;  /* a catalog server that speaks Iceberg's REST protocol */
+    const char *rest_warehouse; /* its warehouse or catalog; NULL = the server has one */
     int threads;           /* of the engine; 0 = number of processors */
     uint64_t memory_limit; /* bytes for the engine; 0 = 256 MiB */
     const char *spill_dir; /* NULL = a new folder under TMPDIR */

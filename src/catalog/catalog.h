@@ -3,12 +3,23 @@
 /*
  * catalog.h - from a locator (flags or configuration keys) to an open catalog and a table.
  *
- * Exactly one place is named: `--warehouse` (a catalog with the JDBC schema in SQLite), `--root` or
- * `--metadata` (a bare table, read-only, no catalog). Each kind is a folder here and a row in
+ * Exactly one place is named: `--warehouse` (a catalog with the JDBC schema in SQLite),
+ * `--rest-uri` (a catalog server), `--root` or `--metadata` (a bare table, read-only, no catalog). Each kind is a folder here and a row in
  * open.c.
  */
 #include "base/option.h"
 #include "iceberg/table.h"
+
+/* --rest-*: how a REST catalog is reached (catalog/rest/rest_settings.c). */
+typedef struct KnRestFlags {
+    const char *uri;
+    const char *warehouse;
+    int vendor;     /* index into the choices of --rest-vendor */
+    int delegation; /* --rest-credentials */
+    const char *scope, *oauth2_uri, *user, *sigv4;
+    KnOptList headers, options;
+    const char *ca, *cert, *key;
+} KnRestFlags;
 
 typedef struct KnLocator {
     const char *warehouse; /* folder or file: URI of the data root */
@@ -17,16 +28,20 @@ typedef struct KnLocator {
     const char *root;      /* a bare table's location */
     const char *metadata;  /* one metadata document */
     const char *table;     /* "ns.name"; required with warehouse, unless a command lists */
+    KnRestFlags rest;
     KnOptList allow_paths; /* --allow-path: further folders from which data may be read */
 } KnLocator;
 
 /** Option rows for KnLocator, offsets from its start. */
-extern const KnOptGroup kn_locator_options;
+enum { KN_N_LOCATOR_GROUPS = 2 };
+extern const KnOptGroup kn_locator_groups[KN_N_LOCATOR_GROUPS];
 
 /** KN_E_INVAL names the flags when none or several places are given. create_db: make the store (and
  * the warehouse folder) when absent; else KN_E_NOTFOUND. */
 KN_NODISCARD KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret,
                                     KnErr *err);
+/** The place that loc names is a catalog of tables, not one table. */
+bool kn_locator_has_tables(const KnLocator *loc);
 /** Open the catalog and load its table (loc->table). Close the table before the catalog. */
 KN_NODISCARD KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, KnTable **ret_tbl,
                                     KnErr *err);
@@ -36,7 +51,8 @@ KN_NODISCARD KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, K
 KN_NODISCARD KnCode kn_locator_absolute(KnArena *arena, const char *given, const char **ret,
                                         KnErr *err);
 
-/* The implementations (jdbc/, root/). io is owned by the catalog. */
+/* The implementations (jdbc/, rest/, root/). io is owned by the catalog. */
 KN_NODISCARD KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret,
                                          KnErr *err);
+KN_NODISCARD KnCode kn_catalog_rest_open(const KnLocator *loc, KnCatalog **ret, KnErr *err);
 KN_NODISCARD KnCode kn_catalog_root_open(const KnLocator *loc, KnCatalog **ret, KnErr *err);

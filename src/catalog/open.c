@@ -22,16 +22,24 @@ static KnCode open_root(const KnLocator *loc, bool create_db, KnCatalog **ret, K
     return kn_catalog_root_open(loc, ret, err);
 }
 
+static KnCode open_rest(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
+{
+    (void)create_db;
+    return kn_catalog_rest_open(loc, ret, err);
+}
+
 typedef struct Place {
     const char *flag;
-    size_t offset; /* of the field that the flag sets */
+    size_t offset;   /* of the field that the flag sets */
+    bool has_tables; /* it is a catalog; else it is one table */
     KnCode (*open)(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err);
 } Place;
 
 static const Place places[] = {
-    {"--warehouse", offsetof(KnLocator, warehouse), open_warehouse},
-    {"--root", offsetof(KnLocator, root), open_root},
-    {"--metadata", offsetof(KnLocator, metadata), open_root},
+    {"--warehouse", offsetof(KnLocator, warehouse), true, open_warehouse},
+    {"--rest-uri", offsetof(KnLocator, rest.uri), true, open_rest},
+    {"--root", offsetof(KnLocator, root), false, open_root},
+    {"--metadata", offsetof(KnLocator, metadata), false, open_root},
 };
 enum { N_PLACES = sizeof(places) / sizeof(places[0]) };
 
@@ -75,11 +83,87 @@ static const KnOption locator_rows[] = {
      .doc = "Further folder from which the table's files may be read"},
 };
 
-const KnOptGroup kn_locator_options = {
-    .title = "Where the table is",
-    .options = locator_rows,
-    .n_options = sizeof(locator_rows) / sizeof(locator_rows[0]),
+#define REST(field) offsetof(KnLocator, rest.field)
+static const KnOption rest_rows[] = {
+    {.name = "rest-uri",
+     .type = KN_OPT_TEXT,
+     .offset = REST(uri),
+     .value = "URI",
+     .doc = "Address of a catalog server that speaks Iceberg's REST protocol"},
+    {.name = "rest-warehouse",
+     .type = KN_OPT_TEXT,
+     .offset = REST(warehouse),
+     .value = "NAME",
+     .doc = "Warehouse (or catalog) on that server"},
+    {.name = "rest-vendor",
+     .type = KN_OPT_CHOICE,
+     .offset = REST(vendor),
+     .value = "rest|aistor|polaris|unity|gravitino",
+     .dflt = "rest",
+     .doc = "What that server is: sets path, scope and how requests are signed"},
+    {.name = "rest-scope",
+     .type = KN_OPT_TEXT,
+     .offset = REST(scope),
+     .value = "SCOPE",
+     .doc = "OAuth2 scope to ask for (default: as the vendor needs it, else catalog)"},
+    {.name = "rest-oauth2-uri",
+     .type = KN_OPT_TEXT,
+     .offset = REST(oauth2_uri),
+     .value = "URI",
+     .doc = "Where OAuth2 tokens come from (default: the catalog server itself)"},
+    {.name = "rest-user",
+     .type = KN_OPT_TEXT,
+     .offset = REST(user),
+     .value = "NAME",
+     .doc = "User of HTTP Basic authentication; the password is KNUT_REST_PASSWORD"},
+    {.name = "rest-credentials",
+     .type = KN_OPT_CHOICE,
+     .offset = REST(delegation),
+     .value = "auto|vended|own",
+     .dflt = "auto",
+     .doc = "Keys for the table's files: the server's (vended) where it lends any, or one's own"},
+    {.name = "rest-header",
+     .type = KN_OPT_REPEAT,
+     .offset = REST(headers),
+     .value = "NAME=VALUE",
+     .doc = "Further header of each request; the value env:VARIABLE is taken from there"},
+    {.name = "rest-option",
+     .type = KN_OPT_REPEAT,
+     .offset = REST(options),
+     .value = "KEY=VALUE",
+     .doc = "Property of the REST catalog as other clients know it, such as prefix or audience"},
+    {.name = "rest-ca",
+     .type = KN_OPT_TEXT,
+     .offset = REST(ca),
+     .value = "FILE",
+     .doc = "PEM file of the authorities that may vouch for the server (default: the system's)"},
+    {.name = "rest-cert",
+     .type = KN_OPT_TEXT,
+     .offset = REST(cert),
+     .value = "FILE",
+     .doc = "PEM file of the client's certificate, for mutual TLS"},
+    {.name = "rest-key",
+     .type = KN_OPT_TEXT,
+     .offset = REST(key),
+     .value = "FILE",
+     .doc = "PEM file of that certificate's key (default: it is in the same file)"},
+    {.name = "sigv4",
+     .type = KN_OPT_TEXT,
+     .offset = REST(sigv4),
+     .value = "SERVICE",
+     .doc = "Sign requests to the catalog with AWS keys for this service (glue, s3tables)"},
 };
+
+const KnOptGroup kn_locator_groups[] = {
+    {.title = "Where the table is",
+     .options = locator_rows,
+     .n_options = sizeof(locator_rows) / sizeof(locator_rows[0])},
+    {.title = "A catalog server (REST)",
+     .options = rest_rows,
+     .n_options = sizeof(rest_rows) / sizeof(rest_rows[0])},
+};
+_Static_assert(sizeof(kn_locator_groups) / sizeof(kn_locator_groups[0]) == KN_N_LOCATOR_GROUPS,
+               "catalog.h counts the groups");
 
 static const char *place_value(const KnLocator *loc, const Place *place)
 {
@@ -102,9 +186,32 @@ static KnCode choose_place(const KnLocator *loc, const Place **ret, KnErr *err)
     if (!chosen)
         return kn_err_set(
             err, KN_E_INVAL,
-            "no table named: give --warehouse DIR --table NS.NAME, --root URI or --metadata FILE");
+            "no table named: give --warehouse DIR --table NS.NAME, --rest-uri URI --table NS.NAME, "
+            "--root URI or --metadata FILE");
     *ret = chosen;
     return KN_OK;
+}
+
+/* Flags that would be passed over. */
+static KnCode check_rest_flags(const KnLocator *loc, KnErr *err)
+{
+    if (loc->rest.uri)
+        return KN_OK;
+    for (size_t i = 1; i < sizeof(rest_rows) / sizeof(rest_rows[0]); i++) {
+        const char *field = (const char *)loc + rest_rows[i].offset;
+        bool given = rest_rows[i].type == KN_OPT_TEXT     ? *(const char *const *)field != NULL
+                     : rest_rows[i].type == KN_OPT_REPEAT ? ((const KnOptList *)field)->len > 0
+                                                          : *(const int *)field != 0;
+        if (given)
+            return kn_err_set(err, KN_E_INVAL, "--%s goes with --rest-uri", rest_rows[i].name);
+    }
+    return KN_OK;
+}
+
+bool kn_locator_has_tables(const KnLocator *loc)
+{
+    const Place *place = NULL;
+    return choose_place(loc, &place, NULL) == KN_OK && place->has_tables;
 }
 
 KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
@@ -113,15 +220,17 @@ KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, Kn
     KN_TRY(choose_place(loc, &place, err));
     if (loc->db && !loc->warehouse)
         return kn_err_set(err, KN_E_INVAL, "--db goes with --warehouse, not with %s", place->flag);
-    if (loc->table && !loc->warehouse)
-        return kn_err_set(err, KN_E_INVAL, "--table goes with --warehouse; %s names a table itself",
+    if (loc->table && !place->has_tables)
+        return kn_err_set(err, KN_E_INVAL,
+                          "--table goes with --warehouse or --rest-uri; %s names a table itself",
                           place->flag);
+    KN_TRY(check_rest_flags(loc, err));
     return place->open(loc, create_db, ret, err);
 }
 
 static KnCode load_named(const KnLocator *loc, KnCatalog *cat, KnTable **ret, KnErr *err)
 {
-    if (!loc->warehouse)
+    if (!kn_locator_has_tables(loc))
         return kn_table_load(cat, NULL, ret, err);
     if (!loc->table)
         return kn_err_set(err, KN_E_INVAL, "which table? give --table NS.NAME");

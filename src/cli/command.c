@@ -71,7 +71,7 @@ const KnOptGroup kn_common_options = {
 
 KnOptSpec kn_command_spec(KnArena *arena, const KnCommand *command)
 {
-    KnOptGroup *groups = kn_arena_zalloc(arena, 4 * sizeof(*groups));
+    KnOptGroup *groups = kn_arena_zalloc(arena, (3 + KN_N_LOCATOR_GROUPS) * sizeof(*groups));
     size_t n = 0;
     if (command->n_rows)
         groups[n++] = (KnOptGroup){
@@ -81,8 +81,10 @@ KnOptSpec kn_command_spec(KnArena *arena, const KnCommand *command)
         groups[n++].base = command->extra_base;
     }
     if (command->locator) {
-        groups[n] = kn_locator_options;
-        groups[n++].base = command->locator;
+        for (size_t i = 0; i < KN_N_LOCATOR_GROUPS; i++) {
+            groups[n] = kn_locator_groups[i];
+            groups[n++].base = command->locator;
+        }
     }
     groups[n++] = kn_common_options;
     return (KnOptSpec){.groups = groups, .n_groups = n, .positional = command->positional};

@@ -225,12 +225,42 @@ typedef struct KnRestTable {
 KN_NODISCARD KnCode kn_rest_table_parse(json_t *doc, const char *what, KnRestTable *ret, KnErr *err);
 
 struct KnRestSeen {
-    char *etag;      /* NULL = none */
+    char *etag; /* NULL = none */
     KnMetadata *md;
     char *location;
-    json_t *config;  /* of the last whole answer, or NULL */
+    json_t *config; /* of the last answer that had one, or NULL */
     json_t *credentials;
-    KnFileIO *io;
 };
+void kn_rest_seen_clear(KnRestSeen *seen);
+/** Remember the table as it is now. */
+KnRestSeen *kn_rest_see(KnRest *rest, const KnTableIdent *ident, const KnRestTable *table,
+                        const char *etag);
+/** The bearer that the server gave for requests on this table, or NULL; seen may be NULL. */
+const char *kn_rest_table_token(const KnRestSeen *seen);
+const char *kn_rest_token_of(KnRest *rest, const KnTableIdent *ident);
+/** What storage-credentials lend for a location: the config of the longest prefix, or NULL. */
+const json_t *kn_rest_lent(const json_t *credentials, KnStr location);
+/** What reads and writes the table's files; borrowed. */
+KN_NODISCARD KnCode kn_rest_io(KnRest *rest, const KnTableIdent *ident, const KnRestSeen *seen,
+                               KnFileIO **ret, KnErr *err);
+void kn_rest_ios_close(KnRest *rest);
+
+/* ---- operations (KnCatalogOps) ---- */
+KN_NODISCARD KnCode kn_rest_refuse_read_only(const KnRest *rest, KnErr *err);
 KN_NODISCARD KnCode kn_rest_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret,
                                  KnErr *err);
+KN_NODISCARD KnCode kn_rest_create(KnCatalog *cat, const KnTableIdent *ident,
+                                   const KnCreateTable *create, KnTable **ret, KnErr *err);
+KN_NODISCARD KnCode kn_rest_register(KnCatalog *cat, const KnTableIdent *ident,
+                                     const char *location, KnTable **ret, KnErr *err);
+KN_NODISCARD KnCode kn_rest_drop(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
+KN_NODISCARD KnCode kn_rest_purge(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
+KN_NODISCARD KnCode kn_rest_rename(KnCatalog *cat, const KnTableIdent *from,
+                                   const KnTableIdent *to, KnErr *err);
+KN_NODISCARD KnCode kn_rest_list(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err);
+KN_NODISCARD KnCode kn_rest_create_namespace(KnCatalog *cat, const char *const *levels, size_t n,
+                                             KnErr *err);
+KN_NODISCARD KnCode kn_rest_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit,
+                                   KnErr *err);
+/** now has what commit does: its snapshot, or nothing that it would change. */
+bool kn_rest_is_applied(const KnMetadata *now, const KnTableCommit *commit);

@@ -40,6 +40,11 @@ static KnRestSeen *need_seen(KnRest *rest, const KnTableIdent *ident)
     return *slot;
 }
 
+const char *kn_rest_token_of(KnRest *rest, const KnTableIdent *ident)
+{
+    return kn_rest_table_token(find_seen(rest, ident));
+}
+
 void kn_rest_seen_clear(KnRestSeen *seen)
 {
     kn_metadata_unref(seen->md);
@@ -198,7 +203,7 @@ static KnCode send_into_namespace(KnRest *rest, const KnRestCall *call, const Kn
     return rc;
 }
 
-static KnCode refuse_read_only(const KnRest *rest, KnErr *err)
+KnCode kn_rest_refuse_read_only(const KnRest *rest, KnErr *err)
 {
     if (!rest->base.ops->read_only)
         return KN_OK;
@@ -260,7 +265,7 @@ KnCode kn_rest_create(KnCatalog *cat, const KnTableIdent *ident, const KnCreateT
     KnRest *rest = (KnRest *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_JSON_AUTO body = NULL;
-    KN_TRY(refuse_read_only(rest, err));
+    KN_TRY(kn_rest_refuse_read_only(rest, err));
     KN_TRY(kn_rest_need(rest, KN_REST_CREATE_TABLE, err));
     KN_TRY(create_body(ident, create, &body, err));
     const char *ns = kn_rest_namespace_url(rest, arena, ident->levels, ident->n_levels);
@@ -284,7 +289,7 @@ KnCode kn_rest_register(KnCatalog *cat, const KnTableIdent *ident, const char *l
 {
     KnRest *rest = (KnRest *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(refuse_read_only(rest, err));
+    KN_TRY(kn_rest_refuse_read_only(rest, err));
     KN_TRY(kn_rest_need(rest, KN_REST_REGISTER_TABLE, err));
     KN_JSON_AUTO body = json_pack("{s:s, s:s}", "name", ident->name, "metadata-location", location);
     if (!body)
@@ -308,7 +313,7 @@ static KnCode drop(KnCatalog *cat, const KnTableIdent *ident, bool purge, KnErr 
 {
     KnRest *rest = (KnRest *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(refuse_read_only(rest, err));
+    KN_TRY(kn_rest_refuse_read_only(rest, err));
     KN_TRY(kn_rest_need(rest, KN_REST_DROP_TABLE, err));
     KnRestCall call = {.method = "DELETE",
                        .url = kn_arena_printf(arena, "%s?purgeRequested=%s",
@@ -337,7 +342,7 @@ KnCode kn_rest_rename(KnCatalog *cat, const KnTableIdent *from, const KnTableIde
 {
     KnRest *rest = (KnRest *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(refuse_read_only(rest, err));
+    KN_TRY(kn_rest_refuse_read_only(rest, err));
     KN_TRY(kn_rest_need(rest, KN_REST_RENAME_TABLE, err));
     KN_JSON_AUTO body = json_pack("{s:o, s:o}", "source", kn_rest_ident_json(from), "destination",
                                   kn_rest_ident_json(to));

@@ -26,8 +26,9 @@ static const KnOption drop_rows[] = {
 static KnCode open_catalog(const KnCall *call, KnTableIdent *ret_ident, KnCatalog **ret, KnErr *err)
 {
     const KnLocator *loc = kn_call_locator(call);
-    if (!loc->warehouse || !loc->table)
-        return kn_err_set(err, KN_E_INVAL, "give --warehouse DIR --table NS.NAME");
+    if (!kn_locator_has_tables(loc) || !loc->table)
+        return kn_err_set(err, KN_E_INVAL,
+                          "give --warehouse DIR or --rest-uri URI, and --table NS.NAME");
     KN_TRY(kn_table_ident_parse(call->arena, kn_str(loc->table), ret_ident, err));
     return kn_catalog_open(loc, false, ret, err);
 }
@@ -117,12 +118,17 @@ static KnCode run_register(KnCall *call, KnErr *err)
     KnTableIdent ident = {0};
     KnCatalog *cat = NULL;
     KnTable *tbl = NULL;
-    if (!loc.warehouse || !loc.table || !loc.metadata || !*loc.metadata)
-        return kn_err_set(err, KN_E_INVAL, "give --warehouse DIR --table NS.NAME --metadata FILE");
+    if (!loc.table || !loc.metadata || !*loc.metadata)
+        return kn_err_set(err, KN_E_INVAL,
+                          "give --warehouse DIR or --rest-uri URI, --table NS.NAME and --metadata "
+                          "FILE");
     KN_TRY(kn_locator_absolute(call->arena, loc.metadata, &document, err));
     if (document[0] == '/')
         document = kn_arena_printf(call->arena, "file://%s", document);
     loc.metadata = NULL; /* here it names no place */
+    if (!kn_locator_has_tables(&loc))
+        return kn_err_set(err, KN_E_INVAL, "a table is registered in a catalog: give --warehouse "
+                                           "DIR or --rest-uri URI");
     KN_TRY(kn_table_ident_parse(call->arena, kn_str(loc.table), &ident, err));
     KN_TRY(kn_catalog_open(&loc, true, &cat, err));
     KnCode rc = cat->ops->register_table(cat, &ident, document, &tbl, err);
