@@ -33,9 +33,9 @@ typedef struct KnutOpen {
     const char *metadata;  /* one metadata document */
     const char *rest_uri;  /* a catalog server that speaks Iceberg's REST protocol */
     const char *rest_warehouse; /* its warehouse or catalog; NULL = the server has one */
-    int threads;           /* of the engine; 0 = number of processors */
-    uint64_t memory_limit; /* bytes for the engine; 0 = 256 MiB */
-    const char *spill_dir; /* NULL = a new folder under TMPDIR */
+    int threads;                /* of the engine; 0 = number of processors */
+    uint64_t memory_limit;      /* bytes for the engine; 0 = 256 MiB */
+    const char *spill_dir;      /* NULL = a new folder under TMPDIR */
 } KnutOpen;
 
 KnCode knut_table_open(const KnutOpen *open, KnutTable **ret, KnErr *err);

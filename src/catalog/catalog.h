@@ -4,8 +4,8 @@
  * catalog.h - from a locator (flags or configuration keys) to an open catalog and a table.
  *
  * Exactly one place is named: `--warehouse` (a catalog with the JDBC schema in SQLite),
- * `--rest-uri` (a catalog server), `--root` or `--metadata` (a bare table, read-only, no catalog). Each kind is a folder here and a row in
- * open.c.
+ * `--rest-uri` (a catalog server), `--root` or `--metadata` (a bare table, read-only, no catalog).
+ * Each kind is a folder here and a row in open.c.
  */
 #include "base/option.h"
 #include "iceberg/table.h"

@@ -19,10 +19,10 @@ static KnLocator locator(KnArena *arena, const KnutOpen *open)
 {
 #define COPY(to, from) .to = open->from ? kn_arena_strdup(arena, open->from) : NULL
     return (KnLocator){
-        COPY(warehouse, warehouse),    COPY(db, db),
-        COPY(catalog, catalog),        COPY(table, table),
-        COPY(root, root),              COPY(metadata, metadata),
-        COPY(rest.uri, rest_uri),      COPY(rest.warehouse, rest_warehouse),
+        COPY(warehouse, warehouse), COPY(db, db),
+        COPY(catalog, catalog),     COPY(table, table),
+        COPY(root, root),           COPY(metadata, metadata),
+        COPY(rest.uri, rest_uri),   COPY(rest.warehouse, rest_warehouse),
     };
 #undef COPY
 }

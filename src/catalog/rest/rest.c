@@ -75,9 +75,8 @@ static KnCode fill(KnRest *rest, const KnLocator *loc, KnErr *err)
     KN_TRY(kn_rest_settings(rest->arena, loc, &rest->set, err));
     if (rest->set.vendor->read_only)
         rest->base.ops = &read_only_ops;
-    KnHttpClientOptions http = {.ca_file = loc->rest.ca,
-                                .client_cert = loc->rest.cert,
-                                .client_key = loc->rest.key};
+    KnHttpClientOptions http = {
+        .ca_file = loc->rest.ca, .client_cert = loc->rest.cert, .client_key = loc->rest.key};
     KN_TRY(kn_http_client_new(&http, &rest->http, err));
     rest->id = kn_arena_printf(rest->arena, "rest:%s#%s", rest->set.uri,
                                rest->set.warehouse ? rest->set.warehouse : "");

@@ -126,9 +126,8 @@ static KnCode ask_for_token(KnRest *rest, bool exchange, KnErr *err)
     KN_TRY(kn_buf_check(&form, err));
     KnRestCall call = {
         .method = "POST",
-        .url = rest->set.oauth2_uri
-                   ? rest->set.oauth2_uri
-                   : kn_arena_printf(arena, "%s/v1/oauth/tokens", rest->set.uri),
+        .url = rest->set.oauth2_uri ? rest->set.oauth2_uri
+                                    : kn_arena_printf(arena, "%s/v1/oauth/tokens", rest->set.uri),
         .what = exchange ? "exchange the token" : "get a token",
         .safety = KN_REST_READS, /* two tokens do no harm */
         .form = {form.data, form.len},
@@ -136,8 +135,7 @@ static KnCode ask_for_token(KnRest *rest, bool exchange, KnErr *err)
         .max = KN_REST_SMALL_MAX,
     };
     if (exchange && rest->set.client_secret)
-        call.basic =
-            kn_arena_printf(arena, "%s:%s", rest->set.client_id, rest->set.client_secret);
+        call.basic = kn_arena_printf(arena, "%s:%s", rest->set.client_id, rest->set.client_secret);
     KN_REST_ANSWER_AUTO answer = {0};
     KnCode rc = kn_rest_send(rest, &call, &answer, err);
     explicit_bzero(form.data, form.len);

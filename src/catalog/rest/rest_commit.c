@@ -153,8 +153,8 @@ static KnCode check_own(KnArena *arena, Attempt *at, KnErr *err)
     if (all_are_rest(at->commit))
         return KN_OK;
     KN_TRY(kn_table_refresh(at->tbl, err));
-    KN_TRY(kn_metadata_check(at->tbl->md, at->commit->requirements, at->commit->n_requirements,
-                             err));
+    KN_TRY(
+        kn_metadata_check(at->tbl->md, at->commit->requirements, at->commit->n_requirements, err));
     require_refs(arena, at);
     return KN_OK;
 }
@@ -227,10 +227,8 @@ KnCode kn_rest_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit,
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_TRY(kn_rest_refuse_read_only(rest, err));
     KN_TRY(kn_rest_need(rest, KN_REST_COMMIT_TABLE, err));
-    Attempt at = {.rest = rest,
-                  .tbl = tbl,
-                  .commit = commit,
-                  .what = kn_arena_printf(arena, "commit")};
+    Attempt at = {
+        .rest = rest, .tbl = tbl, .commit = commit, .what = kn_arena_printf(arena, "commit")};
     KnErr why = {0};
     int64_t pause = PAUSE_US;
     for (int i = 0;; i++) {

@@ -133,9 +133,7 @@ static KnCode code_of(const KnRestCall *call, int status)
         break;
     }
     if (status >= 500 || status == 408)
-        return call->safety == KN_REST_CHANGES ? KN_E_UNKNOWN
-               : status == 503                 ? KN_E_BUSY
-                                               : KN_E_IO;
+        return call->safety == KN_REST_CHANGES ? KN_E_UNKNOWN : status == 503 ? KN_E_BUSY : KN_E_IO;
     return KN_E_IO;
 }
 

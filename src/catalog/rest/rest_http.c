@@ -217,8 +217,7 @@ static KnCode bad_answer(const KnRestCall *call, const KnHttpResponse *resp, con
                          KnErr *err)
 {
     const char *type = kn_http_header(resp, "content-type", 0);
-    return kn_err_set(err,
-                      call->safety == KN_REST_CHANGES ? KN_E_UNKNOWN : KN_E_CORRUPT,
+    return kn_err_set(err, call->safety == KN_REST_CHANGES ? KN_E_UNKNOWN : KN_E_CORRUPT,
                       "%s: %s %.200s: status %d with a body that is not JSON (%.60s): %.120s",
                       call->what, call->method, call->url, resp->status,
                       type ? type : "no content type", why->msg);

@@ -26,9 +26,9 @@
 #include "net/http_client.h"
 
 enum {
-    KN_REST_TRIES = 5,             /* of one request, the first included; as Java's client */
+    KN_REST_TRIES = 5,              /* of one request, the first included; as Java's client */
     KN_REST_ANSWER_MAX = 512 << 20, /* bytes of an answer: metadata documents may be large */
-    KN_REST_SMALL_MAX = 16 << 20,  /* of an answer that holds no metadata */
+    KN_REST_SMALL_MAX = 16 << 20,   /* of an answer that holds no metadata */
     KN_REST_PAGES_MAX = 100000,
     KN_REST_DEPTH_MAX = 64, /* levels of namespaces */
 };
@@ -37,11 +37,11 @@ enum {
 
 typedef struct KnRestVendor {
     const char *name;
-    const char *path;    /* ends the server's URI; added where it is missing */
-    const char *sigv4;   /* service, or NULL */
-    const char *scope;   /* of OAuth2, or NULL */
-    bool own_keys;       /* the table's files are read with the client's own keys */
-    bool token_only;     /* has no OAuth2 client credentials */
+    const char *path;  /* ends the server's URI; added where it is missing */
+    const char *sigv4; /* service, or NULL */
+    const char *scope; /* of OAuth2, or NULL */
+    bool own_keys;     /* the table's files are read with the client's own keys */
+    bool token_only;   /* has no OAuth2 client credentials */
     bool read_only;
     bool wants_warehouse;
 } KnRestVendor;
@@ -53,11 +53,11 @@ typedef struct KnRestHeader {
 /* From the locator and the environment; texts live in the catalog's arena. */
 typedef struct KnRestSettings {
     const KnRestVendor *vendor;
-    const char *uri; /* with the vendor's path, without a final slash and without /v1 */
+    const char *uri;    /* with the vendor's path, without a final slash and without /v1 */
     const char *origin; /* scheme://host:port of it */
     const char *warehouse;
-    const char *oauth2_uri; /* NULL = <uri>/v1/oauth/tokens */
-    const char *token;      /* secret */
+    const char *oauth2_uri;                /* NULL = <uri>/v1/oauth/tokens */
+    const char *token;                     /* secret */
     const char *client_id, *client_secret; /* secret; id may be "" */
     const char *user, *password;           /* HTTP Basic */
     const char *sigv4;                     /* service */
@@ -125,8 +125,8 @@ typedef struct KnRest {
     bool idempotent;    /* the server knows Idempotency-Key */
     KnRng rng;
     int64_t skew_ms; /* the server's clock minus ours, once it mattered */
-    KnFileIO *io; /* of locations that need no credentials of their own */
-    KnMap *seen;  /* table -> KnRestSeen */
+    KnFileIO *io;    /* of locations that need no credentials of their own */
+    KnMap *seen;     /* table -> KnRestSeen */
 } KnRest;
 
 /** A property of the catalog's configuration; NULL = absent. */
@@ -138,7 +138,7 @@ KN_NODISCARD KnCode kn_rest_configure(KnRest *rest, KnErr *err);
 /* ---- requests ---- */
 
 typedef enum KnRestSafety {
-    KN_REST_READS,  /* changes nothing: tried again after anything */
+    KN_REST_READS,   /* changes nothing: tried again after anything */
     KN_REST_CHANGES, /* tried again only when it was surely not done, or has an Idempotency-Key */
 } KnRestSafety;
 
@@ -147,19 +147,19 @@ typedef struct KnRestCall {
     const char *url;  /* whole */
     const char *what; /* "load table a.b": for messages */
     KnRestSafety safety;
-    const char *etag;    /* If-None-Match; NULL = none */
-    const char *token;   /* bearer of this table instead of the catalog's; NULL = the catalog's */
-    bool delegated;      /* X-Iceberg-Access-Delegation */
-    bool gone_is_done;   /* 404 to a second try after a lost answer: the first was it */
-    const json_t *body;  /* or NULL */
-    KnStr form;          /* application/x-www-form-urlencoded instead; ptr NULL = none */
-    const char *basic;   /* "id:secret": HTTP Basic instead of the session's own */
+    const char *etag;   /* If-None-Match; NULL = none */
+    const char *token;  /* bearer of this table instead of the catalog's; NULL = the catalog's */
+    bool delegated;     /* X-Iceberg-Access-Delegation */
+    bool gone_is_done;  /* 404 to a second try after a lost answer: the first was it */
+    const json_t *body; /* or NULL */
+    KnStr form;         /* application/x-www-form-urlencoded instead; ptr NULL = none */
+    const char *basic;  /* "id:secret": HTTP Basic instead of the session's own */
     bool no_auth;
     size_t max;
 } KnRestCall;
 
 typedef struct KnRestAnswer {
-    int status; /* 200, 204, 304... */
+    int status;  /* 200, 204, 304... */
     json_t *doc; /* NULL when there is no body */
     char etag[256];
 } KnRestAnswer;
@@ -218,11 +218,12 @@ KN_NODISCARD KnCode kn_rest_commit_json(const KnTableIdent *ident, const KnTable
 /* LoadTableResult and its kin. */
 typedef struct KnRestTable {
     KnMetadata *md;
-    const char *location; /* of the document; NULL = staged. In doc */
+    const char *location;               /* of the document; NULL = staged. In doc */
     const json_t *config, *credentials; /* or NULL; in doc */
 } KnRestTable;
 /** what names the answer in messages. ret->md is the caller's; the rest lives as long as doc. */
-KN_NODISCARD KnCode kn_rest_table_parse(json_t *doc, const char *what, KnRestTable *ret, KnErr *err);
+KN_NODISCARD KnCode kn_rest_table_parse(json_t *doc, const char *what, KnRestTable *ret,
+                                        KnErr *err);
 
 struct KnRestSeen {
     char *etag; /* NULL = none */
@@ -255,8 +256,8 @@ KN_NODISCARD KnCode kn_rest_register(KnCatalog *cat, const KnTableIdent *ident,
                                      const char *location, KnTable **ret, KnErr *err);
 KN_NODISCARD KnCode kn_rest_drop(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
 KN_NODISCARD KnCode kn_rest_purge(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
-KN_NODISCARD KnCode kn_rest_rename(KnCatalog *cat, const KnTableIdent *from,
-                                   const KnTableIdent *to, KnErr *err);
+KN_NODISCARD KnCode kn_rest_rename(KnCatalog *cat, const KnTableIdent *from, const KnTableIdent *to,
+                                   KnErr *err);
 KN_NODISCARD KnCode kn_rest_list(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err);
 KN_NODISCARD KnCode kn_rest_create_namespace(KnCatalog *cat, const char *const *levels, size_t n,
                                              KnErr *err);

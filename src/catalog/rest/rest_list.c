@@ -21,7 +21,7 @@ typedef struct Listing {
 
 typedef struct Pages {
     KnRest *rest;
-    const char *url; /* without a query */
+    const char *url;    /* without a query */
     const char *parent; /* value of `parent`, or NULL */
     const char *what;
     const char *key; /* of the array in the answers */
@@ -67,8 +67,7 @@ static KnCode one_page(const Pages *pages, KnBuf *token, json_t *all, KnErr *err
         (void)json_array_extend(all, items);
     if (next && *next && !strcmp(next, from))
         return kn_err_set(err, KN_E_CORRUPT,
-                          "%s: the catalog gives the same page token again and again",
-                          pages->what);
+                          "%s: the catalog gives the same page token again and again", pages->what);
     kn_buf_reset(token);
     kn_buf_text(token, next ? next : "");
     return kn_buf_check(token, err);
@@ -82,9 +81,9 @@ static KnCode all_pages(const Pages *pages, json_t **ret, KnErr *err)
     KnCode rc = KN_OK;
     int n = 0;
     do {
-        rc = ++n > KN_REST_PAGES_MAX
-                 ? kn_err_set(err, KN_E_CORRUPT, "%s: over %d pages", pages->what, KN_REST_PAGES_MAX)
-                 : one_page(pages, &token, all, err);
+        rc = ++n > KN_REST_PAGES_MAX ? kn_err_set(err, KN_E_CORRUPT, "%s: over %d pages",
+                                                  pages->what, KN_REST_PAGES_MAX)
+                                     : one_page(pages, &token, all, err);
     } while (rc == KN_OK && token.len);
     if (rc == KN_OK)
         *ret = all;
@@ -155,12 +154,12 @@ static KnCode list_tables(const Listing *listing, const json_t *ns, KnErr *err)
     size_t n_levels = json_array_size(ns);
     const char *const *levels = levels_of(arena, ns);
     KN_JSON_AUTO all = NULL;
-    Pages pages = {.rest = listing->rest,
-                   .url = kn_arena_printf(arena, "%s/tables",
-                                          kn_rest_namespace_url(listing->rest, arena, levels,
-                                                                n_levels)),
-                   .what = "list tables",
-                   .key = "identifiers"};
+    Pages pages = {
+        .rest = listing->rest,
+        .url = kn_arena_printf(arena, "%s/tables",
+                               kn_rest_namespace_url(listing->rest, arena, levels, n_levels)),
+        .what = "list tables",
+        .key = "identifiers"};
     KnErr why = {0};
     KnCode rc = all_pages(&pages, &all, &why);
     if (rc == KN_E_NOTFOUND) /* dropped since it was listed */
@@ -190,8 +189,8 @@ static KnCode children(KnRest *rest, const json_t *parent, json_t **ret, KnErr *
                    .what = "list namespaces",
                    .key = "namespaces"};
     if (json_array_size(parent))
-        pages.parent = kn_rest_namespace_text(rest, arena, levels_of(arena, parent),
-                                              json_array_size(parent));
+        pages.parent =
+            kn_rest_namespace_text(rest, arena, levels_of(arena, parent), json_array_size(parent));
     return all_pages(&pages, ret, err);
 }
 

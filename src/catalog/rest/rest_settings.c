@@ -51,9 +51,10 @@ static KnCode authority(const char *uri, KnStr *ret_scheme, KnStr *ret, KnErr *e
     host += 3;
     *ret = (KnStr){host, strcspn(host, "/?#")};
     if (memchr(host, '@', ret->len))
-        return kn_err_set(err, KN_E_INVAL,
-                          "--rest-uri has a user before '@': secrets come from the environment, see "
-                          "KNUT_REST_TOKEN and KNUT_REST_CREDENTIAL");
+        return kn_err_set(
+            err, KN_E_INVAL,
+            "--rest-uri has a user before '@': secrets come from the environment, see "
+            "KNUT_REST_TOKEN and KNUT_REST_CREDENTIAL");
     if (!ret->len)
         return bad_uri(uri, "names no host", err);
     return KN_OK;
@@ -65,10 +66,13 @@ KnCode kn_rest_origin(KnArena *arena, const char *uri, const char **ret, KnErr *
     KN_TRY(authority(uri, &scheme, &at, err));
     bool tls = scheme.len == 5;
     size_t after_name = at.ptr[0] == '[' ? strcspn(at.ptr, "]") : 0; /* IPv6 has colons itself */
-    bool has_port = after_name < at.len &&
-                    memchr(at.ptr + after_name, ':', at.len - after_name) != NULL;
-    char *origin = kn_arena_printf(arena, "%s://%.*s%s", tls ? "https" : "http", (int)at.len,
-                                   at.ptr, has_port ? "" : tls ? ":443" : ":80");
+    bool has_port =
+        after_name < at.len && memchr(at.ptr + after_name, ':', at.len - after_name) != NULL;
+    char *origin =
+        kn_arena_printf(arena, "%s://%.*s%s", tls ? "https" : "http", (int)at.len, at.ptr,
+                        has_port ? ""
+                        : tls    ? ":443"
+                                 : ":80");
     for (char *p = origin; *p; p++)
         *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
     *ret = origin;
@@ -223,10 +227,11 @@ static KnCode take_secrets(KnArena *arena, const KnLocator *loc, KnRestSettings 
 static KnCode check_secrets(const KnRestSettings *set, KnErr *err)
 {
     if (set->client_secret && set->vendor->token_only)
-        return kn_err_set(err, KN_E_INVAL,
-                          "--rest-vendor %s takes a token, KNUT_REST_TOKEN; KNUT_REST_CREDENTIAL is "
-                          "set",
-                          set->vendor->name);
+        return kn_err_set(
+            err, KN_E_INVAL,
+            "--rest-vendor %s takes a token, KNUT_REST_TOKEN; KNUT_REST_CREDENTIAL is "
+            "set",
+            set->vendor->name);
     int ways = (set->user != NULL) + (set->sigv4 != NULL) + (set->token || set->client_secret);
     if (ways > 1)
         return kn_err_set(err, KN_E_INVAL,

@@ -84,8 +84,8 @@ KnRestSeen *kn_rest_see(KnRest *rest, const KnTableIdent *ident, const KnRestTab
 
 /* ---- load ---- */
 
-static KnCode handle(KnRest *rest, const KnTableIdent *ident, const KnRestSeen *seen,
-                     KnTable **ret, KnErr *err)
+static KnCode handle(KnRest *rest, const KnTableIdent *ident, const KnRestSeen *seen, KnTable **ret,
+                     KnErr *err)
 {
     KnFileIO *io = NULL;
     KN_TRY(kn_rest_io(rest, ident, seen, &io, err));
@@ -214,9 +214,8 @@ KnCode kn_rest_refuse_read_only(const KnRest *rest, KnErr *err)
 /* The format version is a property in this protocol. */
 static json_t *create_properties(const KnCreateTable *create)
 {
-    json_t *properties = create->properties
-                             ? json_copy((json_t *)(uintptr_t)create->properties)
-                             : json_object();
+    json_t *properties =
+        create->properties ? json_copy((json_t *)(uintptr_t)create->properties) : json_object();
     if (create->format_version && !json_object_get(properties, "format-version"))
         (void)json_object_set_new(properties, "format-version",
                                   json_sprintf("%d", create->format_version));
@@ -232,9 +231,11 @@ static KnCode create_body(const KnTableIdent *ident, const KnCreateTable *create
         failed |= json_object_set_new(body, "location", json_string(create->location));
     failed |= json_object_set_new(body, "schema", kn_schema_to_json(create->schema));
     if (create->spec)
-        failed |= json_object_set_new(body, "partition-spec", kn_partition_spec_to_json(create->spec));
+        failed |=
+            json_object_set_new(body, "partition-spec", kn_partition_spec_to_json(create->spec));
     if (create->sort_order)
-        failed |= json_object_set_new(body, "write-order", kn_sort_order_to_json(create->sort_order));
+        failed |=
+            json_object_set_new(body, "write-order", kn_sort_order_to_json(create->sort_order));
     failed |= json_object_set_new(body, "stage-create", json_false());
     failed |= json_object_set_new(body, "properties", create_properties(create));
     if (failed) {
@@ -245,7 +246,8 @@ static KnCode create_body(const KnTableIdent *ident, const KnCreateTable *create
     return KN_OK;
 }
 
-/* A create whose answer was lost and a table that is there now: ours or another's cannot be told. */
+/* A create whose answer was lost and a table that is there now: ours or another's cannot be told.
+ */
 static KnCode unknown_create(KnRest *rest, const KnTableIdent *ident, KnErr *err)
 {
     KnTable *tbl = NULL;

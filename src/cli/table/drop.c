@@ -127,8 +127,9 @@ static KnCode run_register(KnCall *call, KnErr *err)
         document = kn_arena_printf(call->arena, "file://%s", document);
     loc.metadata = NULL; /* here it names no place */
     if (!kn_locator_has_tables(&loc))
-        return kn_err_set(err, KN_E_INVAL, "a table is registered in a catalog: give --warehouse "
-                                           "DIR or --rest-uri URI");
+        return kn_err_set(err, KN_E_INVAL,
+                          "a table is registered in a catalog: give --warehouse "
+                          "DIR or --rest-uri URI");
     KN_TRY(kn_table_ident_parse(call->arena, kn_str(loc.table), &ident, err));
     KN_TRY(kn_catalog_open(&loc, true, &cat, err));
     KnCode rc = cat->ops->register_table(cat, &ident, document, &tbl, err);

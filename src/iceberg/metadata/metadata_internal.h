@@ -10,6 +10,9 @@
  */
 json_t *kn_metadata_make_json(const KnMetadata *md);
 
+/** A snapshot as documents and commits hold it: a new reference, or NULL as above. */
+json_t *kn_snapshot_to_json(const KnSnapshot *snap);
+
 /** What Java's TableMetadata constructor checks of a whole document; KN_E_CORRUPT. */
 KN_NODISCARD KnCode kn_metadata_validate(const KnMetadata *md, KnErr *err);
 

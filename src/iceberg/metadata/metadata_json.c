@@ -104,6 +104,18 @@ static json_t *snapshot_to_json(Writer *w, const KnSnapshot *snap)
     return obj;
 }
 
+json_t *kn_snapshot_to_json(const KnSnapshot *snap)
+{
+    /* The commit's own version is not known here; numbers of v3 are there when they are given. */
+    KnMetadata v3 = {.format_version = KN_FORMAT_VERSION_MAX};
+    Writer w = {.md = &v3};
+    json_t *obj = snapshot_to_json(&w, snap);
+    if (!w.failed)
+        return obj;
+    json_decref(obj);
+    return NULL;
+}
+
 static json_t *ref_to_json(Writer *w, const KnRef *ref)
 {
     static const char *const known[] = {"snapshot-id",           "type",
