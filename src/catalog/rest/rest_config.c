@@ -103,8 +103,8 @@ static KnCode take_separator(KnRest *rest, KnErr *err)
     KnCode rc = kn_url_decode(&plain, kn_str(separator), NULL);
     if (rc != KN_OK || kn_buf_check(&plain, NULL) != KN_OK || !plain.len)
         return kn_err_set(err, KN_E_CORRUPT,
-                          "the catalog's namespace-separator '%.60s' is not percent-encoded",
-                          separator);
+                          "%s/v1/config: the namespace-separator '%.60s' is not percent-encoded",
+                          rest->set.uri, separator);
     KN_BUF_AUTO encoded = {0};
     kn_buf_init(&encoded, 256);
     kn_url_encode(&encoded, (KnStr){plain.data, plain.len}, false);
