@@ -34,8 +34,15 @@ typedef struct KnListedTable {
 } KnListedTable;
 typedef KnCode (*KnTableListFn)(void *arg, const KnTableIdent *ident, KnErr *err);
 
-/* Every callback is required; a catalog that cannot write sets read_only and answers
- * KN_E_UNSUPPORTED. */
+/* Commits of several tables of one catalog. */
+typedef struct KnTableChanges {
+    KnTable *const *tables;
+    const KnTableCommit *commits; /* of each */
+    size_t n;
+} KnTableChanges;
+
+/* Every callback is required, but those that say otherwise; a catalog that cannot write sets
+ * read_only and answers KN_E_UNSUPPORTED. */
 typedef struct KnCatalogOps {
     const char *kind; /* "jdbc-sqlite", "root" */
     bool read_only;
@@ -50,8 +57,15 @@ typedef struct KnCatalogOps {
      * success tbl shows the new metadata. KN_E_CONFLICT: a requirement no longer holds.
      * KN_E_UNKNOWN: it may have been applied: no file of the commit may be removed. */
     KnCode (*commit)(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit, KnErr *err);
+    /* Several tables, each once, as one commit: all of it or nothing. Like commit, but a lost race
+     * is not retried inside. On success the tables show the new metadata as far as it could be
+     * read. NULL: the catalog cannot do it (kn_tables_commit() says so). */
+    KnCode (*commit_all)(KnCatalog *cat, const KnTableChanges *changes, KnErr *err);
     KnCode (*drop)(KnCatalog *cat, const KnTableIdent *ident,
                    KnErr *err); /* the entry only; files stay */
+    /* The entry, and the catalog itself removes the files, now or later. NULL: it does not, whoever
+     * drops must (kn_table_purge()). */
+    KnCode (*purge)(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
     /* A table by a metadata document that exists. KN_E_EXISTS: the name is taken. */
     KnCode (*register_table)(KnCatalog *cat, const KnTableIdent *ident, const char *location,
                              KnTable **ret, KnErr *err);
@@ -79,6 +93,9 @@ KN_NODISCARD KnCode kn_table_load(KnCatalog *cat, const KnTableIdent *ident, KnT
 KN_NODISCARD KnCode kn_table_create(KnCatalog *cat, const KnTableIdent *ident,
                                     const KnCreateTable *create, KnTable **ret, KnErr *err);
 KN_NODISCARD KnCode kn_table_commit(KnTable *tbl, const KnTableCommit *commit, KnErr *err);
+/** commit_all of the tables' catalog; for one table, its commit. KN_E_UNSUPPORTED: the catalog
+ * cannot change several tables at once. */
+KN_NODISCARD KnCode kn_tables_commit(const KnTableChanges *changes, KnErr *err);
 KN_NODISCARD KnCode kn_table_refresh(KnTable *tbl, KnErr *err);
 KnTable *kn_table_free(KnTable *tbl);
 KnCatalog *kn_catalog_close(KnCatalog *cat);

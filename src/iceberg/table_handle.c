@@ -85,6 +85,19 @@ KnCode kn_table_commit(KnTable *tbl, const KnTableCommit *commit, KnErr *err)
                        tbl->name);
 }
 
+KnCode kn_tables_commit(const KnTableChanges *changes, KnErr *err)
+{
+    if (!changes->n)
+        return KN_OK;
+    if (changes->n == 1)
+        return kn_table_commit(changes->tables[0], &changes->commits[0], err);
+    KnCatalog *cat = changes->tables[0]->catalog;
+    if (!cat->ops->commit_all)
+        return kn_err_set(err, KN_E_UNSUPPORTED,
+                          "the catalog %s cannot change several tables at once", cat->ops->id(cat));
+    return cat->ops->commit_all(cat, changes, err);
+}
+
 KnCode kn_table_refresh(KnTable *tbl, KnErr *err)
 {
     KnTable *fresh = NULL;

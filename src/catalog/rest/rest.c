@@ -46,7 +46,9 @@ static const KnCatalogOps rest_ops = {
     .load = kn_rest_load,
     .create = kn_rest_create,
     .commit = kn_rest_commit,
+    .commit_all = kn_rest_commit_all,
     .drop = kn_rest_drop,
+    .purge = kn_rest_purge,
     .register_table = kn_rest_register,
     .rename = kn_rest_rename,
     .list = kn_rest_list,
@@ -62,7 +64,9 @@ static const KnCatalogOps read_only_ops = {
     .load = kn_rest_load,
     .create = kn_rest_create,
     .commit = kn_rest_commit,
+    .commit_all = kn_rest_commit_all,
     .drop = kn_rest_drop,
+    .purge = kn_rest_purge,
     .register_table = kn_rest_register,
     .rename = kn_rest_rename,
     .list = kn_rest_list,
@@ -91,7 +95,6 @@ KnCode kn_catalog_rest_open(const KnLocator *loc, KnCatalog **ret, KnErr *err)
     rest->base.ops = &rest_ops;
     rest->arena = kn_arena_new(0);
     rest->seen = kn_map_new();
-    rest->rng.state = (uint64_t)kn_random_id();
     rest->prefix = "";
     rest->separator = "%1F";
     kn_rest_auth_init(&rest->auth);

@@ -18,6 +18,7 @@
  */
 #include <string.h>
 
+#include "base/random.h"
 #include "base/stop.h"
 #include "catalog/rest/rest_internal.h"
 #include "iceberg/metadata/commit_json.h"
@@ -140,7 +141,7 @@ static KnCode settle(const Attempt *at, KnErr *err)
 
 /* ---- requirements of ours ---- */
 
-static bool all_are_rest(const KnTableCommit *commit)
+bool kn_rest_all_said(const KnTableCommit *commit)
 {
     for (size_t i = 0; i < commit->n_requirements; i++) {
         if (!kn_requirement_is_rest(&commit->requirements[i]))
@@ -168,7 +169,7 @@ static void require_refs(KnArena *arena, Attempt *at)
 static KnCode check_own(KnArena *arena, Attempt *at, KnErr *err)
 {
     at->sent = *at->commit;
-    if (all_are_rest(at->commit))
+    if (kn_rest_all_said(at->commit))
         return KN_OK;
     KN_TRY(kn_table_refresh(at->tbl, err));
     KN_TRY(
@@ -214,7 +215,7 @@ static KnCode send_commit(const Attempt *at, KnErr *err)
 /* After 409. KN_OK: it was applied before. KN_E_CONFLICT with *ret_again: only a race was lost. */
 static KnCode look_again(const Attempt *at, bool *ret_again, KnErr *err)
 {
-    KnErr why = *err;
+    const KnErr why = *err;
     KN_TRY(kn_table_refresh(at->tbl, err));
     const KnMetadata *now = at->tbl->md;
     const KnTableCommit *cm = at->commit;
@@ -249,13 +250,13 @@ KnCode kn_rest_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit,
         .rest = rest, .tbl = tbl, .commit = commit, .what = kn_arena_printf(arena, "commit")};
     KnErr why = {0};
     int64_t pause = PAUSE_US;
+    KnRng rng = {(uint64_t)kn_random_id()};
     for (int i = 0;; i++) {
         bool again = false;
         KnCode rc = try_commit(&at, &again, &why);
         if (rc != KN_OK && err)
             *err = why;
-        if (!again || i == RACES_MAX ||
-            kn_stop_wait((int64_t)kn_rng_below(&rest->rng, (uint64_t)pause)))
+        if (!again || i == RACES_MAX || kn_stop_wait((int64_t)kn_rng_below(&rng, (uint64_t)pause)))
             return rc;
         pause = pause * 2 > PAUSE_MAX_US ? PAUSE_MAX_US : pause * 2;
     }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/stop.h"
 #include "catalog/rest/rest_internal.h"
 
@@ -281,6 +282,7 @@ KnCode kn_rest_send(KnRest *rest, const KnRestCall *call, KnRestAnswer *ret, KnE
     if (call->safety == KN_REST_CHANGES && rest->idempotent)
         (void)kn_random_uuid7(s.idempotency_key);
     int64_t pause = PAUSE_US;
+    KnRng rng = {(uint64_t)kn_random_id()};
     for (int tries = 1;;) {
         Next next = GIVE_UP;
         s.pause_us = -1;
@@ -292,7 +294,7 @@ KnCode kn_rest_send(KnRest *rest, const KnRestCall *call, KnRestAnswer *ret, KnE
         if (tries++ >= KN_REST_TRIES)
             return rc;
         if (s.pause_us < 0)
-            s.pause_us = (int64_t)kn_rng_below(&rest->rng, (uint64_t)pause) + 1;
+            s.pause_us = (int64_t)kn_rng_below(&rng, (uint64_t)pause) + 1;
         pause = pause * 2 > PAUSE_MAX_US ? PAUSE_MAX_US : pause * 2;
         if (kn_stop_wait(s.pause_us))
             return rc;

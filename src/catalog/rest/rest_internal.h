@@ -13,7 +13,7 @@
  * rest_path.c      names in paths
  * rest_answer.c    the answers with a table in them
  * rest_credentials.c  credentials that the server lends for a table's files
- * rest_table.c, rest_commit.c, rest_list.c  the operations
+ * rest_table.c, rest_commit.c, rest_transaction.c, rest_list.c  the operations
  *
  * One thread at a time, as all catalogs; credentials may be asked for by many threads.
  */
@@ -21,7 +21,6 @@
 
 #include "base/json.h"
 #include "base/map.h"
-#include "base/random.h"
 #include "catalog/catalog.h"
 #include "net/http_client.h"
 
@@ -123,10 +122,9 @@ typedef struct KnRest {
     json_t *properties; /* defaults < --rest-option < overrides */
     uint32_t endpoints; /* bits of KnRestEndpoint */
     bool idempotent;    /* the server knows Idempotency-Key */
-    KnRng rng;
-    int64_t skew_ms; /* the server's clock minus ours, once it mattered */
-    KnFileIO *io;    /* of locations that need no credentials of their own */
-    KnMap *seen;     /* table -> KnRestSeen */
+    int64_t skew_ms;    /* the server's clock minus ours, once it mattered */
+    KnFileIO *io;       /* of locations that need no credentials of their own */
+    KnMap *seen;        /* table -> KnRestSeen */
 } KnRest;
 
 /** A property of the catalog's configuration; NULL = absent. */
@@ -263,5 +261,8 @@ KN_NODISCARD KnCode kn_rest_create_namespace(KnCatalog *cat, const char *const *
                                              KnErr *err);
 KN_NODISCARD KnCode kn_rest_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit,
                                    KnErr *err);
+KN_NODISCARD KnCode kn_rest_commit_all(KnCatalog *cat, const KnTableChanges *changes, KnErr *err);
+/** All requirements have words in REST. */
+bool kn_rest_all_said(const KnTableCommit *commit);
 /** now has what commit does: its snapshot, or nothing that it would change. */
 bool kn_rest_is_applied(const KnMetadata *now, const KnTableCommit *commit);
