@@ -197,6 +197,7 @@ static KnCode rebase(KnWriter *w, const KnSnapshotDraft *draft, KnErr *err)
 {
     const KnSnapshot *base = kn_writer_head(w);
     int64_t base_id = base ? base->snapshot_id : -1;
+    int32_t version = w->tbl->md->format_version;
     const char *uuid = w->tbl->md->uuid ? kn_arena_strdup(w->arena, w->tbl->md->uuid) : "";
     KN_TRY(kn_table_refresh(w->tbl, err));
     if (strcmp(uuid, w->tbl->md->uuid ? w->tbl->md->uuid : "") != 0)
@@ -204,6 +205,11 @@ static KnCode rebase(KnWriter *w, const KnSnapshotDraft *draft, KnErr *err)
             err, KN_E_CONFLICT,
             "table %s was dropped and created anew meanwhile: run the operation again",
             w->tbl->name);
+    if (version != w->tbl->md->format_version && draft->n_added_deletes > 0)
+        return kn_err_set(err, KN_E_CONFLICT,
+                          "table %s was upgraded to format version %d meanwhile, which has other "
+                          "delete files: run the operation again",
+                          w->tbl->name, w->tbl->md->format_version);
     if (!draft->validate)
         return KN_OK;
     const KnSnapshot *head = kn_writer_head(w);
@@ -218,20 +224,30 @@ static KnCode rebase(KnWriter *w, const KnSnapshotDraft *draft, KnErr *err)
     return draft->validate(draft->arg, base, head, err);
 }
 
-/* A file of the parent was not there: KN_E_CONFLICT when the branch has moved on, so that the old
- * parent may have expired; else the failure stands as it is. */
-static KnCode check_head(KnWriter *w, KnErr *err)
+static bool branch_moved(const KnWriter *w, const KnMetadata *fresh)
+{
+    const KnRef *now = kn_metadata_find_ref(fresh, kn_str(kn_writer_branch(w)));
+    const KnRef *then = kn_metadata_find_ref(w->tbl->md, kn_str(kn_writer_branch(w)));
+    return now && then && now->snapshot_id != then->snapshot_id;
+}
+
+/* KN_E_NOTFOUND: a file of the parent was not there; KN_E_INVAL: the snapshot is none for this
+ * table. KN_E_CONFLICT when the branch has moved on, so that the old parent may have expired, or
+ * the table was upgraded, which asks for row ids; else the failure stands as it is. */
+static KnCode check_fresh(KnWriter *w, KnCode rc, KnErr *err)
 {
     KnTable *fresh = NULL;
     KnTable *tbl = w->tbl;
     const KnTableIdent *ident = tbl->ident.name ? &tbl->ident : NULL;
     if (kn_table_load(tbl->catalog, ident, &fresh, NULL) != KN_OK)
-        return KN_E_NOTFOUND;
-    const KnRef *now = kn_metadata_find_ref(fresh->md, kn_str(kn_writer_branch(w)));
-    const KnRef *then = kn_metadata_find_ref(tbl->md, kn_str(kn_writer_branch(w)));
-    bool moved = now && then && now->snapshot_id != then->snapshot_id;
+        return rc;
+    bool upgraded = fresh->md->format_version != tbl->md->format_version;
+    bool moved = upgraded || branch_moved(w, fresh->md);
     kn_table_free(fresh);
-    return moved ? kn_err_wrap(err, KN_E_CONFLICT, "the branch has moved on") : KN_E_NOTFOUND;
+    if (!moved || (rc == KN_E_INVAL && !upgraded))
+        return rc;
+    return kn_err_wrap(err, KN_E_CONFLICT,
+                       upgraded ? "the table was upgraded" : "the branch has moved on");
 }
 
 KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *ret_id, KnErr *err)
@@ -243,8 +259,8 @@ KnCode kn_snapshot_produce(KnWriter *w, const KnSnapshotDraft *draft, int64_t *r
         KnCode rc = attempt(w, draft, ret_id, err);
         if (rc == KN_OK || rc == KN_E_UNKNOWN)
             return rc;
-        if (rc == KN_E_NOTFOUND)
-            rc = check_head(w, err);
+        if (rc == KN_E_NOTFOUND || rc == KN_E_INVAL)
+            rc = check_fresh(w, rc, err);
         remove_files(w, &w->meta_files);
         if (rc != KN_E_CONFLICT || !kn_backoff_next(&backoff))
             return rc;

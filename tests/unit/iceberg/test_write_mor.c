@@ -317,13 +317,18 @@ static void other_rewrite(Lake *lake)
     with_another(lake, rewrite_too);
 }
 
-static void other_upgrade(Lake *lake)
+static void other_upgrades_only(Lake *lake)
 {
     KnTable *tbl = lake_load(lake);
     KnUpdate update = {.kind = KN_UPDATE_UPGRADE_FORMAT_VERSION, .number = 3};
     KnTableCommit commit = {.updates = &update, .n_updates = 1};
     lake_ok(lake, kn_table_commit(tbl, &commit, &lake->err));
     kn_table_free(tbl);
+}
+
+static void other_upgrade(Lake *lake)
+{
+    other_upgrades_only(lake);
     other_append(lake);
 }
 
@@ -389,6 +394,26 @@ static void races_that_touch_the_same_rows_are_conflicts(void **state)
         }
         lake_close(&lake);
     }
+}
+
+static void an_upgrade_voids_deletes_and_nothing_else(void **state)
+{
+    (void)state;
+    Lake lake;
+    lake_open(&lake, &(LakeTable){.schema = "id long", .version = 2, .props = {MERGE}});
+    lake_append(&lake, "SELECT i AS id FROM range(3) t(i)");
+    lake.before_commit = other_upgrades_only;
+    lake_fails(&lake, try_delete(&lake, "id = 1"), KN_E_CONFLICT,
+               "was upgraded to format version 3");
+    lake_close(&lake);
+    lake_open(&lake, &(LakeTable){.schema = "id long", .version = 2, .props = {MERGE}});
+    lake_append(&lake, "SELECT i AS id FROM range(3) t(i)");
+    lake.before_commit = other_upgrades_only;
+    lake_append(&lake, "SELECT 3 AS id");
+    assert_int_equal(lake.tbl->md->format_version, 3);
+    assert_string_equal(ids(&lake), "0 1 2 3");
+    assert_int_equal(lake.tbl->md->next_row_id, 4);
+    lake_close(&lake);
 }
 
 static void a_failure_leaves_no_file(void **state)
@@ -520,6 +545,7 @@ int main(void)
         cmocka_unit_test(the_mode_is_asked_for_or_the_tables),
         cmocka_unit_test(deletes_of_one_file_add_up_in_v2_only),
         cmocka_unit_test(races_that_touch_the_same_rows_are_conflicts),
+        cmocka_unit_test(an_upgrade_voids_deletes_and_nothing_else),
         cmocka_unit_test(a_failure_leaves_no_file),
         cmocka_unit_test(random_histories_equal_the_model),
     };
