@@ -14,10 +14,10 @@ build: ## the program, optimised: build/knut
 	@tools/setup build
 	@tools/build release
 
-check: ## the inner loop: debug build and unit tests
+check: ## the inner loop: debug build and the unit tests that are quick
 	@tools/setup build
 	@tools/build dev
-	@ctest --preset dev -j "$$(nproc)"
+	@ctest --preset dev -j "$$(nproc)" -LE slow
 
 test: ## every test and check that there is (what CI runs)
 	@tools/test

@@ -8,7 +8,8 @@
 #                                   and, with KN_FUZZ, the libFuzzer program fuzz_<x>
 #
 # All have the label "unit". A test file that says "labels: threads" in a comment has that label too
-# and runs under ThreadSanitizer.
+# and runs under ThreadSanitizer; one that says "labels: slow" (more than some five seconds) is left
+# out by `make check`.
 
 option(KN_TESTS "Build the unit tests and the fuzz corpus replay" ON)
 if(NOT KN_TESTS)
@@ -50,10 +51,12 @@ endif()
 function(kn_test_add test source target)
   add_test(NAME ${test} COMMAND ${target} ${ARGN})
   set(labels unit)
-  file(STRINGS ${source} threads REGEX "labels: threads")
-  if(threads)
-    list(APPEND labels threads)
-  endif()
+  foreach(label threads slow)
+    file(STRINGS ${source} found REGEX "labels: .*${label}")
+    if(found)
+      list(APPEND labels ${label})
+    endif()
+  endforeach()
   set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${KN_TEST_TIMEOUT}
                                            ENVIRONMENT "${KN_TEST_ENV}")
 endfunction()

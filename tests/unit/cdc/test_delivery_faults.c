@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /*
  * test_delivery_faults.c - a delivery that fails once at every fault point there is, resumed with
  * other chunk sizes each time: rows arrive exactly once all the same.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /*
  * test_duckdb.c - the DuckDB sink: every type, and a target that follows the source's schema by
  * field id.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /*
  * test_changelog_model.c - random appends, deletes and overwrites (copy-on-write, position deletes,
  * equality deletes, upserts) beside a plain table that does the same: after each step the scan is

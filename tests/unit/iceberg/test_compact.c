@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /* test_compact.c - data files rewritten: which, how, and the same rows, everywhere and always. */
 #include <inttypes.h>
 #include <stdio.h>

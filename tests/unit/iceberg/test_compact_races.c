@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /* test_compact_races.c - data files rewritten beside other writers, and failures on the way. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /* test_rewrite_deletes.c - position deletes packed, cleaned, and made deletion vectors: the same
  * rows. */
 #include <inttypes.h>

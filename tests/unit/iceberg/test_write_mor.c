@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /* test_write_mor.c - delete and overwrite, merge-on-read: delete files and vectors, what they
  * replace, conflicts, cleanup, and random histories against a model. */
 #include <stdio.h>

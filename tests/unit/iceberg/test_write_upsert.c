@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* labels: slow */
 /* test_write_upsert.c - upsert by key: what is updated, inserted, left alone and refused; both
  * modes; lineage; conflicts; random histories against a model. */
 #include <stdio.h>
