@@ -234,6 +234,8 @@ static KnCode resolve(Transfer *tr, size_t number, KnVerdict *verdict, KnErr *er
 static KnCode prove(Transfer *tr, size_t number, KnVerdict verdict, KnErr *err)
 {
     const KnChunk *chunk = &tr->ready->plan->chunks[number];
+    if (verdict.rows < 0)
+        verdict.rows = chunk->rows;
     if (verdict.rows != chunk->rows)
         return kn_err_set(err, KN_E_CORRUPT,
                           "chunk %zu: the destination has %" PRId64
@@ -245,6 +247,14 @@ static KnCode prove(Transfer *tr, size_t number, KnVerdict verdict, KnErr *err)
     return KN_OK;
 }
 
+/* What has arrived cannot be taken back: no later run may take the label for a proof. */
+static KnCode note_wrong(Transfer *tr, size_t number, KnCode rc, KnErr *err)
+{
+    KnErr local = {0};
+    KnCode marked = mark(tr, number, KN_CHUNK_PROVEN, KN_VERDICT_WRONG, &local);
+    return marked == KN_OK ? rc : kn_err_wrap(err, rc, "%s; and", local.msg);
+}
+
 static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
 {
     size_t number = tr->turns[turn];
@@ -253,7 +263,8 @@ static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
     const KnSinkChunk what = {.number = chunk->number,
                               .label = tr->ready->rec->chunks[number].label,
                               .op = chunk->op,
-                              .rows = chunk->rows};
+                              .rows = chunk->rows,
+                              .resent = tr->ready->rec->chunks[number].state != KN_CHUNK_PLANNED};
     ChunkRows rows = {.tr = tr, .turn = turn, .chunk = chunk};
     const KnRowSource source = {.next = next_rows, .arg = &rows, .positions = tr->positions};
     KnVerdict verdict = {.kind = KN_VERDICT_FAILED};
@@ -261,6 +272,8 @@ static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
     KnCode rc = kn_sink_load(sink, &what, &source, &verdict, err);
     if (verdict.kind == KN_VERDICT_UNKNOWN)
         rc = resolve(tr, number, &verdict, err);
+    if (verdict.kind == KN_VERDICT_WRONG)
+        return note_wrong(tr, number, rc, err);
     KN_TRY(rc);
     assert(verdict.kind <= KN_VERDICT_DUPLICATE);
     KN_TRY(prove(tr, number, verdict, err));
@@ -352,6 +365,11 @@ static KnCode settle_chunk(Transfer *tr, size_t number, KnErr *err)
     KnSink *sink = tr->dlv->sink;
     bool found = false;
     int64_t rows = 0;
+    if (rec->verdict == KN_VERDICT_WRONG)
+        return kn_err_set(err, KN_E_REFUSED,
+                          "chunk %zu (label %s) has arrived in %s other than it was sent: look at "
+                          "the target, then run `knut cdc reload`",
+                          number, rec->label, tr->dlv->key.target);
     if (rec->state == KN_CHUNK_PROVEN) {
         tr->proofs[number] =
             (Proof){.proven = true, .verdict = {.kind = rec->verdict, .rows = chunk->rows}};

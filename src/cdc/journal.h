@@ -52,7 +52,7 @@ typedef struct KnJournalChunk {
     KnChunkOp op;
     int64_t rows; /* planned */
     KnChunkState state;
-    KnVerdictKind verdict; /* once proven: LOADED or DUPLICATE */
+    KnVerdictKind verdict; /* once proven: LOADED, DUPLICATE or WRONG */
 } KnJournalChunk;
 
 /* A window: open while it is being delivered, history afterwards. */

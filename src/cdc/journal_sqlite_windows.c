@@ -58,8 +58,10 @@ static KnCode read_chunk(KnSqliteJournal *jn, sqlite3_stmt *stmt, int64_t window
                             .op = (KnChunkOp)op,
                             .rows = sqlite3_column_int64(stmt, 3),
                             .state = (KnChunkState)state};
-    bool duplicate = verdict && strcmp(verdict, "duplicate") == 0;
-    ret->verdict = duplicate ? KN_VERDICT_DUPLICATE : KN_VERDICT_LOADED;
+    ret->verdict = KN_VERDICT_LOADED;
+    for (KnVerdictKind kind = KN_VERDICT_LOADED; verdict && kind <= KN_VERDICT_WRONG; ++kind)
+        if (strcmp(verdict, kn_verdict_name(kind)) == 0)
+            ret->verdict = kind;
     memcpy(ret->label, label, strlen(label) + 1);
     return KN_OK;
 }
@@ -217,7 +219,7 @@ KnCode kn_sqlite_mark(KnJournal *base, int64_t window, int64_t number, KnChunkSt
 {
     KnSqliteJournal *jn = (KnSqliteJournal *)base;
     bool proven = state == KN_CHUNK_PROVEN;
-    if (state == KN_CHUNK_PLANNED || (proven && verdict > KN_VERDICT_DUPLICATE))
+    if (state == KN_CHUNK_PLANNED || (proven && verdict > KN_VERDICT_DUPLICATE && verdict != KN_VERDICT_WRONG))
         return kn_err_set(err, KN_E_INVAL, "a chunk cannot be marked so");
     KN_TRY(kn_fault_at(proven ? "journal-proven" : "journal-sent", err));
     KN_TRY(kn_sqlite_begin(jn, err));

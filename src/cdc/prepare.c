@@ -123,6 +123,14 @@ static KnLabelParts label_parts(const KnDelivery *dlv, const KnChunkPlan *plan, 
                           .plan_digest = digest};
 }
 
+static bool none_sent(const KnJournalWindow *rec)
+{
+    for (size_t i = 0; rec && i < rec->n_chunks; ++i)
+        if (rec->chunks[i].state != KN_CHUNK_PLANNED)
+            return false;
+    return true;
+}
+
 /* The window as the sink will see it; labels and id come from the record. */
 static void fill_sink_window(const KnDelivery *dlv, KnReadyWindow *ready)
 {
@@ -130,12 +138,17 @@ static void fill_sink_window(const KnDelivery *dlv, KnReadyWindow *ready)
     KnSinkWindow *win = &ready->sink_win;
     win->first = plan->from < 0;
     win->clear = win->first && dlv->row.epoch > 0;
+    win->untouched = none_sent(ready->rec);
+    win->deletes = plan->deletes > 0;
+    const KnSnapshot *to = kn_metadata_find_snapshot(dlv->tbl->md, plan->to);
+    win->sequence = to ? to->sequence_number : 0;
     win->schema = ready->schema;
     win->mode = plan->mode;
     win->keys = (const char *const *)plan->keys;
     win->n_keys = plan->n_keys;
     if (!ready->rec)
         return;
+    win->planned_ms = ready->rec->started_ms;
     win->id = ready->rec->window_label;
     win->claim_label = win->first ? ready->rec->claim_label : NULL;
     win->expect_label = win->first ? NULL : kn_arena_strdup(ready->arena, dlv->row.last_label);

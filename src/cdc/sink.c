@@ -41,7 +41,7 @@ const char *kn_chunk_op_name(KnChunkOp op)
 
 const char *kn_verdict_name(KnVerdictKind kind)
 {
-    static const char *const NAMES[] = {"loaded", "duplicate", "unknown", "failed"};
+    static const char *const NAMES[] = {"loaded", "duplicate", "unknown", "failed", "wrong"};
     return NAMES[kind];
 }
 

@@ -43,6 +43,7 @@ typedef enum KnVerdictKind {
     KN_VERDICT_DUPLICATE, /* the label was there before; rows as recorded with it */
     KN_VERDICT_UNKNOWN,   /* may have arrived: ask find() */
     KN_VERDICT_FAILED,    /* nothing of the chunk has arrived; err says why */
+    KN_VERDICT_WRONG,     /* something else than the chunk has arrived, for good; err says what */
 } KnVerdictKind;
 typedef struct KnVerdict {
     KnVerdictKind kind;
@@ -62,12 +63,16 @@ typedef struct KnSinkOptions {
 /* One window as the sink must know it before rows come. */
 typedef struct KnSinkWindow {
     bool first;     /* of its epoch */
+    bool untouched; /* none of its chunks has been sent yet */
+    bool deletes;   /* some of its chunks are deletes */
     const char *id; /* covers delivery, epoch, snapshots and plan */
     const char
         *claim_label; /* first window of an epoch: recorded when the target is taken; else NULL */
     bool clear;       /* first window after a reload: the target's rows go, with the claim */
     const char
         *expect_label;      /* the last load that the journal has proven; NULL in a first window */
+    int64_t sequence;   /* of the snapshot delivered; 0 in v1 tables */
+    int64_t planned_ms; /* when it was written down; 0 = not yet */
     const KnSchema *schema; /* the columns delivered, matched to the target's by field id */
     KnSinkMode mode;
     const char *const *keys; /* top-level column names; n_keys 0 = whole rows */
@@ -87,6 +92,7 @@ typedef struct KnSinkChunk {
     const char *label;
     KnChunkOp op;
     int64_t rows; /* planned; never -1 */
+    bool resent;  /* an earlier process may have sent it */
 } KnSinkChunk;
 
 typedef struct KnSink KnSink;
@@ -106,10 +112,11 @@ typedef struct KnSinkOps {
      * Doing it again after a crash is harmless. KN_E_REFUSED: the histories differ. */
     KnCode (*begin)(KnSink *sink, const KnSinkWindow *win, KnErr *err);
     /** Loads one chunk. The return code is KN_OK for LOADED and DUPLICATE; otherwise ret->kind says
-     * UNKNOWN or FAILED (ret is always written). */
+     * UNKNOWN, FAILED or WRONG (ret is always written). */
     KnCode (*load)(KnSink *sink, const KnSinkChunk *chunk, const KnRowSource *rows, KnVerdict *ret,
                    KnErr *err);
-    /** Is label there? With the rows recorded beside it. */
+    /** Is label there? With the rows recorded beside it; -1 where the destination keeps no number
+     * and takes a chunk whole or not at all. */
     KnCode (*find)(KnSink *sink, const char *label, bool *ret_found, int64_t *ret_rows, KnErr *err);
     void (*close)(KnSink *sink);
 } KnSinkOps;

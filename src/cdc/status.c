@@ -90,8 +90,11 @@ static KnCode ask_sink(KnDelivery *dlv, KnErr *err)
                         .clear = first && dlv->row.epoch > 0,
                         .schema = kn_metadata_schema(dlv->tbl->md),
                         .mode = dlv->opts.mode};
-    if (place[0] == '\0' || access(place, F_OK) != 0)
+    bool remote = strstr(place, "://") != NULL;
+    if (!remote && (place[0] == '\0' || access(place, F_OK) != 0))
         return KN_OK;
+    KN_ARENA_AUTO arena = kn_arena_new(1024);
+    KN_TRY(kn_delivery_keys(dlv, arena, win.schema, &win.keys, &win.n_keys, err));
     KnCode rc = kn_delivery_need_sink(dlv, err);
     if (rc == KN_E_BUSY)
         return KN_OK;
