@@ -123,3 +123,12 @@ KnCode kn_plans_cancel(KnPlans *plans, uint64_t owner, KnStr id, KnErr *err)
     (void)pthread_mutex_unlock(&plans->lock);
     return at ? KN_OK : kn_err_set(err, KN_E_NOTFOUND, "there is no such plan, or it is over");
 }
+
+size_t kn_plans_count(KnPlans *plans, uint64_t owner, KnStr id)
+{
+    (void)pthread_mutex_lock(&plans->lock);
+    Plan **at = find(plans, owner, id);
+    size_t n = at ? (*at)->n_pages : 0;
+    (void)pthread_mutex_unlock(&plans->lock);
+    return n;
+}

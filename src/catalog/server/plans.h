@@ -22,3 +22,5 @@ const char *kn_plans_add(KnPlans *plans, KnArena *arena, uint64_t owner, KnStr *
 KN_NODISCARD KnCode kn_plans_page(KnPlans *plans, KnArena *arena, uint64_t owner, KnStr id,
                                   size_t page, KnStr *ret, KnErr *err);
 KN_NODISCARD KnCode kn_plans_cancel(KnPlans *plans, uint64_t owner, KnStr id, KnErr *err);
+/** How many pages a plan has; 0 = there is none. */
+size_t kn_plans_count(KnPlans *plans, uint64_t owner, KnStr id);

@@ -17,13 +17,13 @@
 enum { STATUS_CLASSES = 6, PLAN_BYTES = 64 << 20, KEPT_BYTES = 64 << 20, FORM_MAX = 64 << 10 };
 #define PLAN_LIFETIME_US INT64_C(600000000)
 
-/* ---- CORS ------------------------------------------------------------------------------------- */
+/* ---- CORS -------------------------------------------------------------------------------------
+ */
 
 static const char *allowed_origin(const KnRestCall *call)
 {
     const KnFrontContext *ctx = &call->rest->ctx;
-    const char *origin =
-        ctx->n_cors_origins ? kn_httpd_request_header(call->req, "Origin") : NULL;
+    const char *origin = ctx->n_cors_origins ? kn_httpd_request_header(call->req, "Origin") : NULL;
     for (size_t i = 0; origin && i < ctx->n_cors_origins; i++) {
         if (!strcmp(ctx->cors_origins[i], "*") || !strcmp(ctx->cors_origins[i], origin))
             return kn_arena_strdup(call->arena, origin);
@@ -56,7 +56,8 @@ static void answer_options(KnRestCall *call, const char *allowed)
     kn_httpd_response_header(call->rsp, "Access-Control-Max-Age", "600");
 }
 
-/* ---- before the body -------------------------------------------------------------------------- */
+/* ---- before the body --------------------------------------------------------------------------
+ */
 
 static void refuse(KnRestCall *call, int status, const char *message)
 {
@@ -123,7 +124,8 @@ static size_t admit(void *arg, KnHttpdRequest *req, KnHttpdResponse *rsp)
     return rest->ctx.max_body;
 }
 
-/* ---- the operation ---------------------------------------------------------------------------- */
+/* ---- the operation ----------------------------------------------------------------------------
+ */
 
 static KnCode read_body(KnRestCall *call, KnErr *err)
 {
@@ -212,9 +214,8 @@ static KnHttpdWhen handle(void *arg, KnHttpdRequest *req, KnHttpdResponse *rsp)
                  (rest->ctx.quick_reads || op->fn == kn_rest_health);
     if (!quick && !req->on_pool)
         return KN_HTTPD_LATER;
-    const char *key = op->flags & KN_REST_CHANGES
-                          ? kn_httpd_request_header(req, "Idempotency-Key")
-                          : NULL;
+    const char *key =
+        op->flags & KN_REST_CHANGES ? kn_httpd_request_header(req, "Idempotency-Key") : NULL;
     if (key)
         run_once(call, key);
     else
@@ -234,7 +235,8 @@ static void fail(void *arg, KnHttpdRequest *req, int status, const char *message
     }
 }
 
-/* ---- after the answer ------------------------------------------------------------------------- */
+/* ---- after the answer -------------------------------------------------------------------------
+ */
 
 static void done(void *arg, const KnHttpdRequest *req, int status, int64_t bytes)
 {
@@ -245,8 +247,8 @@ static void done(void *arg, const KnHttpdRequest *req, int status, int64_t bytes
     size_t row = op ? (size_t)(op - kn_rest_ops) : kn_rest_n_ops;
     kn_metric_add(rest->counts[row * STATUS_CLASSES + (size_t)(status / 100) % STATUS_CLASSES], 1);
     kn_metric_add(rest->micros[row], micros);
-    kn_debug("catalog", "request", KN_F("operation", op ? op->id : "none"),
-             KN_FI("status", status), KN_FI("bytes", bytes), KN_FI("us", micros));
+    kn_debug("catalog", "request", KN_F("operation", op ? op->id : "none"), KN_FI("status", status),
+             KN_FI("bytes", bytes), KN_FI("us", micros));
     bool refused = status == 401 || status == 403;
     if (!rest->ctx.audit || !(refused || (op && (op->flags & KN_REST_CHANGES))))
         return;
@@ -263,7 +265,8 @@ static void done(void *arg, const KnHttpdRequest *req, int status, int64_t bytes
     kn_audit_write(rest->ctx.audit, &event);
 }
 
-/* ---- the front -------------------------------------------------------------------------------- */
+/* ---- the front --------------------------------------------------------------------------------
+ */
 
 static void make_metrics(KnRest *rest)
 {
@@ -279,10 +282,10 @@ static void make_metrics(KnRest *rest)
                 kn_arena_printf(rest->arena, "front=\"rest\",operation=\"%s\",status=\"%s\"", id,
                                 classes[c]),
                 "Requests answered, by operation and class of status");
-        rest->micros[i] = kn_metric_get(
-            KN_METRIC_COUNTER, "knut_catalog_request_microseconds_total",
-            kn_arena_printf(rest->arena, "front=\"rest\",operation=\"%s\"", id),
-            "Time from the first line of requests to the end of their answers");
+        rest->micros[i] =
+            kn_metric_get(KN_METRIC_COUNTER, "knut_catalog_request_microseconds_total",
+                          kn_arena_printf(rest->arena, "front=\"rest\",operation=\"%s\"", id),
+                          "Time from the first line of requests to the end of their answers");
     }
 }
 

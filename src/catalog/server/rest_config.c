@@ -7,7 +7,8 @@
 
 #include "catalog/server/rest_internal.h"
 
-/* ---- configuration ---------------------------------------------------------------------------- */
+/* ---- configuration ----------------------------------------------------------------------------
+ */
 
 KnStr kn_rest_make_config(KnRest *rest)
 {
@@ -20,9 +21,9 @@ KnStr kn_rest_make_config(KnRest *rest)
         kn_buf_char(&body, ':');
         kn_json_quote(&body, kn_str(rest->ctx.client_config[i].value));
     }
-    kn_buf_text(&body, "},\"overrides\":{\"namespace-separator\":\"%1F\"},"
-                       "\"idempotency-key-lifetime\":\"" KN_IDEMPOTENCY_LIFETIME
-                       "\",\"endpoints\":[");
+    kn_buf_text(&body,
+                "},\"overrides\":{\"namespace-separator\":\"%1F\"},"
+                "\"idempotency-key-lifetime\":\"" KN_IDEMPOTENCY_LIFETIME "\",\"endpoints\":[");
     bool first = true;
     for (size_t i = 0; i < kn_rest_n_ops; i++) {
         const KnRestOp *op = &kn_rest_ops[i];
@@ -52,9 +53,9 @@ KnCode kn_rest_get_config(KnRestCall *call, KnErr *err)
     const char *warehouse = kn_httpd_request_query(call->req, "warehouse");
     (void)err;
     if (warehouse && !is_warehouse(call->rest, kn_str(warehouse))) {
-        kn_rest_reply_error(call->arena, call->rsp, 404, "NoSuchWarehouseException",
-                            kn_arena_printf(call->arena, "Warehouse does not exist: %.400s",
-                                            warehouse));
+        kn_rest_reply_error(
+            call->arena, call->rsp, 404, "NoSuchWarehouseException",
+            kn_arena_printf(call->arena, "Warehouse does not exist: %.400s", warehouse));
         return KN_OK;
     }
     call->rsp->status = 200;
@@ -63,7 +64,8 @@ KnCode kn_rest_get_config(KnRestCall *call, KnErr *err)
     return KN_OK;
 }
 
-/* ---- OAuth2 (RFC 6749 §4.4, RFC 8693) --------------------------------------------------------- */
+/* ---- OAuth2 (RFC 6749 §4.4, RFC 8693) ---------------------------------------------------------
+ */
 
 #define TOKEN_TYPE "urn:ietf:params:oauth:token-type:access_token"
 #define EXCHANGE   "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -174,7 +176,8 @@ KnCode kn_rest_get_token(KnRestCall *call, KnErr *err)
     return KN_OK;
 }
 
-/* ---- probes ----------------------------------------------------------------------------------- */
+/* ---- probes -----------------------------------------------------------------------------------
+ */
 
 static KnCode reply_text(KnRestCall *call, int status, const char *type, KnStr text)
 {

@@ -30,9 +30,9 @@ enum {
 };
 
 typedef struct KnRestOp {
-    const char *id;     /* the specification's operationId */
+    const char *id; /* the specification's operationId */
     const char *method;
-    const char *path;   /* as in the specification: "/v1/{prefix}/namespaces/{namespace}" */
+    const char *path; /* as in the specification: "/v1/{prefix}/namespaces/{namespace}" */
     KnRestFn fn;
     KnRight right;
     unsigned int flags;
@@ -47,10 +47,10 @@ typedef struct KnRest {
     KnHttpd *httpd;
     KnIdempotency *idempotency;
     KnPlans *plans;
-    KnStr config;      /* the answer of getConfig */
-    KnArena *arena;    /* of what is made once */
-    KnMetric **counts; /* per operation and class of status */
-    KnMetric **micros; /* per operation */
+    KnStr config;             /* the answer of getConfig */
+    KnArena *arena;           /* of what is made once */
+    KnMetric **counts;        /* per operation and class of status */
+    KnMetric **micros;        /* per operation */
     _Atomic uint64_t next_id; /* of requests whose failure is explained in the log only */
 } KnRest;
 
@@ -124,9 +124,6 @@ KN_NODISCARD KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, 
 /* Frees a JSON document when the request ends. */
 json_t *kn_rest_keep(KnRestCall *call, json_t *doc);
 
-/* ---- rest_tables.c, used by rest_scan.c ---- */
-KnTable *kn_rest_keep_table(KnRestCall *call, KnTable *tbl);
-
 /* ---- rest_config.c ---- */
 /* The answer of getConfig, on the front's arena. */
 KnStr kn_rest_make_config(KnRest *rest);
@@ -148,7 +145,6 @@ KN_REST_OPERATION(update_table);
 KN_REST_OPERATION(drop_table);
 KN_REST_OPERATION(table_exists);
 KN_REST_OPERATION(register_table);
-KN_REST_OPERATION(unregister_table);
 KN_REST_OPERATION(rename_table);
 KN_REST_OPERATION(report_metrics);
 KN_REST_OPERATION(load_credentials);

@@ -63,7 +63,8 @@ static KnCode properties_of(const json_t *body, const char *key, json_t **ret, K
     const char *name;
     json_t *value;
     KN_TRY(kn_json_opt_object(body, key, ret, err));
-    json_object_foreach(*ret, name, value) {
+    json_object_foreach(*ret, name, value)
+    {
         if (!json_is_string(value))
             return kn_err_set(err, KN_E_INVAL, "%s: the value of '%.100s' is not a string", key,
                               name);
@@ -109,12 +110,13 @@ KnCode kn_rest_update_properties(KnRestCall *call, KnErr *err)
             return kn_err_set(err, KN_E_INVAL, "removals: expected an array of strings");
     }
     KN_TRY(properties_of(call->body, "updates", &updates, err));
-    KN_TRY(kn_core_namespace_update(call->rest->ctx.core, &call->ns, removals, updates, &result,
-                                    err));
+    KN_TRY(
+        kn_core_namespace_update(call->rest->ctx.core, &call->ns, removals, updates, &result, err));
     return kn_rest_reply_object(call, kn_rest_keep(call, result), err);
 }
 
-/* ---- functions: there are none ---------------------------------------------------------------- */
+/* ---- functions: there are none ----------------------------------------------------------------
+ */
 
 static KnCode need_namespace(KnRestCall *call, KnErr *err)
 {

@@ -122,7 +122,8 @@ void kn_rest_write_levels(KnBuf *buf, const char *const *levels, size_t n)
     kn_buf_char(buf, ']');
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------
+ */
 
 KnCode kn_rest_page(KnRestCall *call, KnPage *ret, KnErr *err)
 {

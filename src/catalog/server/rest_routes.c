@@ -44,8 +44,6 @@ const KnRestOp kn_rest_ops[] = {
      POST_JSON},
     {"registerTable", "POST", NAMESPACE "/register", kn_rest_register_table, KN_RIGHT_ADMIN,
      POST_JSON},
-    {"unregisterTable", "POST", TABLE "/unregister", kn_rest_unregister_table, KN_RIGHT_ADMIN,
-     CHANGES},
     {"renameTable", "POST", "/v1/{prefix}/tables/rename", kn_rest_rename_table, KN_RIGHT_NONE,
      POST_JSON | CATALOG},
     {"reportMetrics", "POST", TABLE "/metrics", kn_rest_report_metrics, KN_RIGHT_READ,
@@ -105,7 +103,8 @@ KnCode kn_rest_namespace_parse(KnArena *arena, KnStr text, KnNamespace *ret, KnE
     return KN_OK;
 }
 
-/* ---- matching --------------------------------------------------------------------------------- */
+/* ---- matching ---------------------------------------------------------------------------------
+ */
 
 typedef struct Captured {
     const KnStr *ns, *name, *arg;
@@ -161,8 +160,8 @@ static KnCode take_captured(KnRestCall *call, const Captured *found, KnErr *err)
         KN_TRY(kn_rest_namespace_parse(call->arena, *found->ns, &call->ns, err));
     if (found->name && !found->name->len)
         return kn_err_set(err, KN_E_INVAL, "Invalid name: it is empty");
-    call->ident = (KnTableIdent){call->ns.levels, call->ns.n_levels,
-                                 found->name ? found->name->ptr : NULL};
+    call->ident =
+        (KnTableIdent){call->ns.levels, call->ns.n_levels, found->name ? found->name->ptr : NULL};
     call->arg = found->arg ? found->arg->ptr : NULL;
     return KN_OK;
 }
@@ -196,8 +195,8 @@ static const KnRestOp *find(KnRestCall *call, bool with_prefix, Captured *found,
 const KnRestOp *kn_rest_route(KnRestCall *call, const char **ret_allowed, KnErr *err)
 {
     const KnHttpTarget *target = &call->req->target;
-    bool maybe_prefix = target->n_segments > 2 &&
-                        kn_str_eq(target->segments[1], kn_str(call->rest->ctx.catalog));
+    bool maybe_prefix =
+        target->n_segments > 2 && kn_str_eq(target->segments[1], kn_str(call->rest->ctx.catalog));
     Captured found = {0};
     *ret_allowed = NULL;
     const KnRestOp *op = find(call, false, &found, ret_allowed);

@@ -12,7 +12,8 @@
 
 enum { TRANSACTION_MAX = 10000 };
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ------------------------------------------------------------------------------------
+ */
 
 typedef KnCode (*ListFn)(KnCatalogCore *core, KnArena *arena, const KnNamespace *ns,
                          const KnPage *page, KnNameList *ret, KnErr *err);
@@ -57,7 +58,8 @@ KnCode kn_rest_list_views(KnRestCall *call, KnErr *err)
     return reply_list(call, kn_core_view_list, err);
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------
+ */
 
 /* Keeps the snapshots that a ref points to, and the current one (spec: loadTable, snapshots). */
 static KnCode with_refs_only(KnRestCall *call, KnDocument *doc, KnStr *ret, KnErr *err)
@@ -75,8 +77,8 @@ static KnCode with_refs_only(KnRestCall *call, KnDocument *doc, KnStr *ret, KnEr
         bool wanted = id == current;
         const char *name;
         json_t *ref;
-        json_object_foreach(json_object_get(md, "refs"), name, ref)
-            wanted = wanted || json_integer_value(json_object_get(ref, "snapshot-id")) == id;
+        json_object_foreach(json_object_get(md, "refs"), name, ref) wanted =
+            wanted || json_integer_value(json_object_get(ref, "snapshot-id")) == id;
         if (wanted)
             (void)json_array_append(kept, snap);
     }
@@ -164,7 +166,8 @@ KnCode kn_rest_report_metrics(KnRestCall *call, KnErr *err)
     return kn_rest_reply_empty(call, 204);
 }
 
-/* ---- changes ---------------------------------------------------------------------------------- */
+/* ---- changes ----------------------------------------------------------------------------------
+ */
 
 KnCode kn_rest_create_table(KnRestCall *call, KnErr *err)
 {
@@ -264,13 +267,6 @@ KnCode kn_rest_register_table(KnRestCall *call, KnErr *err)
     KN_TRY(kn_json_opt_bool(call->body, "overwrite", &overwrite, err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
     KN_TRY(kn_core_table_register(call->rest->ctx.core, &ident, location, overwrite, &doc, err));
-    return kn_rest_reply_table(call, doc, err);
-}
-
-KnCode kn_rest_unregister_table(KnRestCall *call, KnErr *err)
-{
-    KN_DOCUMENT_AUTO doc = NULL;
-    KN_TRY(kn_core_table_unregister(call->rest->ctx.core, &call->ident, &doc, err));
     return kn_rest_reply_table(call, doc, err);
 }
 
