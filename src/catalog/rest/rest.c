@@ -10,16 +10,16 @@
 
 static const char *rest_id(const KnCatalog *cat)
 {
-    return ((const KnRest *)cat)->id;
+    return ((const KnRemote *)cat)->id;
 }
 
-static void free_seen(KnRest *rest)
+static void free_seen(KnRemote *rest)
 {
     for (size_t i = 0; i < kn_map_count(rest->seen); i++) {
         KnStr key = {0};
         void *value = NULL;
         if (kn_map_entry(rest->seen, i, &key, &value) && value) {
-            kn_rest_seen_clear(value);
+            kn_remote_seen_clear(value);
             free(value);
         }
     }
@@ -28,11 +28,11 @@ static void free_seen(KnRest *rest)
 
 static void rest_close(KnCatalog *cat)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     free_seen(rest);
-    kn_rest_ios_close(rest);
+    kn_remote_ios_close(rest);
     kn_http_client_free(rest->http);
-    kn_rest_auth_done(&rest->auth);
+    kn_remote_auth_done(&rest->auth);
     kn_json_freep(&rest->properties);
     kn_json_freep(&rest->set.properties);
     kn_arena_free(rest->arena);
@@ -43,16 +43,16 @@ static const KnCatalogOps rest_ops = {
     .kind = "rest",
     .read_only = false,
     .id = rest_id,
-    .load = kn_rest_load,
-    .create = kn_rest_create,
-    .commit = kn_rest_commit,
-    .commit_all = kn_rest_commit_all,
-    .drop = kn_rest_drop,
-    .purge = kn_rest_purge,
-    .register_table = kn_rest_register,
-    .rename = kn_rest_rename,
-    .list = kn_rest_list,
-    .create_namespace = kn_rest_create_namespace,
+    .load = kn_remote_load,
+    .create = kn_remote_create,
+    .commit = kn_remote_commit,
+    .commit_all = kn_remote_commit_all,
+    .drop = kn_remote_drop,
+    .purge = kn_remote_purge,
+    .register_table = kn_remote_register,
+    .rename = kn_remote_rename,
+    .list = kn_remote_list,
+    .create_namespace = kn_remote_create_namespace,
     .close = rest_close,
 };
 
@@ -61,22 +61,22 @@ static const KnCatalogOps read_only_ops = {
     .kind = "rest",
     .read_only = true,
     .id = rest_id,
-    .load = kn_rest_load,
-    .create = kn_rest_create,
-    .commit = kn_rest_commit,
-    .commit_all = kn_rest_commit_all,
-    .drop = kn_rest_drop,
-    .purge = kn_rest_purge,
-    .register_table = kn_rest_register,
-    .rename = kn_rest_rename,
-    .list = kn_rest_list,
-    .create_namespace = kn_rest_create_namespace,
+    .load = kn_remote_load,
+    .create = kn_remote_create,
+    .commit = kn_remote_commit,
+    .commit_all = kn_remote_commit_all,
+    .drop = kn_remote_drop,
+    .purge = kn_remote_purge,
+    .register_table = kn_remote_register,
+    .rename = kn_remote_rename,
+    .list = kn_remote_list,
+    .create_namespace = kn_remote_create_namespace,
     .close = rest_close,
 };
 
-static KnCode fill(KnRest *rest, const KnLocator *loc, KnErr *err)
+static KnCode fill(KnRemote *rest, const KnLocator *loc, KnErr *err)
 {
-    KN_TRY(kn_rest_settings(rest->arena, loc, &rest->set, err));
+    KN_TRY(kn_remote_settings(rest->arena, loc, &rest->set, err));
     if (rest->set.vendor->read_only)
         rest->base.ops = &read_only_ops;
     KnHttpClientOptions http = {
@@ -84,12 +84,12 @@ static KnCode fill(KnRest *rest, const KnLocator *loc, KnErr *err)
     KN_TRY(kn_http_client_new(&http, &rest->http, err));
     rest->id = kn_arena_printf(rest->arena, "rest:%s#%s", rest->set.uri,
                                rest->set.warehouse ? rest->set.warehouse : "");
-    return kn_rest_configure(rest, err);
+    return kn_remote_configure(rest, err);
 }
 
 KnCode kn_catalog_rest_open(const KnLocator *loc, KnCatalog **ret, KnErr *err)
 {
-    KnRest *rest = calloc(1, sizeof(*rest));
+    KnRemote *rest = calloc(1, sizeof(*rest));
     if (!rest)
         abort();
     rest->base.ops = &rest_ops;
@@ -97,7 +97,7 @@ KnCode kn_catalog_rest_open(const KnLocator *loc, KnCatalog **ret, KnErr *err)
     rest->seen = kn_map_new();
     rest->prefix = "";
     rest->separator = "%1F";
-    kn_rest_auth_init(&rest->auth);
+    kn_remote_auth_init(&rest->auth);
     KnCode rc = fill(rest, loc, err);
     if (rc != KN_OK) {
         rest_close(&rest->base);

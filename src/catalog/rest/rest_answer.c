@@ -16,7 +16,7 @@ static KnCode optional_object(const json_t *doc, const char *key, const json_t *
     return KN_OK;
 }
 
-static KnCode fields(const json_t *doc, KnRestTable *ret, json_t **ret_md, KnErr *err)
+static KnCode fields(const json_t *doc, KnRemoteTable *ret, json_t **ret_md, KnErr *err)
 {
     json_t *credentials = NULL;
     KN_TRY(kn_json_get_object(doc, "metadata", ret_md, err));
@@ -29,9 +29,9 @@ static KnCode fields(const json_t *doc, KnRestTable *ret, json_t **ret_md, KnErr
     return KN_OK;
 }
 
-KnCode kn_rest_table_parse(json_t *doc, const char *what, KnRestTable *ret, KnErr *err)
+KnCode kn_remote_table_parse(json_t *doc, const char *what, KnRemoteTable *ret, KnErr *err)
 {
-    KnRestTable table = {0};
+    KnRemoteTable table = {0};
     json_t *md = NULL;
     if (!json_is_object(doc))
         return kn_err_set(err, KN_E_CORRUPT, "%s: the catalog's answer has no table in it", what);

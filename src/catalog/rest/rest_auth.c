@@ -19,7 +19,7 @@
 enum { EARLY_S = 300, FORM_MAX = 1 << 20 };
 static const double LIFE_MAX_S = 10.0 * 365 * 86400;
 
-void kn_rest_auth_init(KnRestAuth *auth)
+void kn_remote_auth_init(KnRemoteAuth *auth)
 {
     (void)pthread_mutex_init(&auth->lock, NULL);
 }
@@ -31,7 +31,7 @@ static void wipe(char *secret)
     free(secret);
 }
 
-void kn_rest_auth_done(KnRestAuth *auth)
+void kn_remote_auth_done(KnRemoteAuth *auth)
 {
     wipe(auth->token);
     auth->token = NULL;
@@ -49,15 +49,15 @@ static void put_field(KnBuf *form, const char *name, const char *value)
     kn_url_encode(form, kn_str(value), false);
 }
 
-static const char *scope_of(const KnRest *rest)
+static const char *scope_of(const KnRemote *rest)
 {
-    const char *scope = kn_rest_property(rest, "scope");
+    const char *scope = kn_remote_property(rest, "scope");
     if (rest->set.scope)
         return rest->set.scope;
     return scope ? scope : "catalog";
 }
 
-static void put_client_credentials(const KnRest *rest, KnBuf *form)
+static void put_client_credentials(const KnRemote *rest, KnBuf *form)
 {
     put_field(form, "grant_type", "client_credentials");
     if (*rest->set.client_id)
@@ -65,7 +65,7 @@ static void put_client_credentials(const KnRest *rest, KnBuf *form)
     put_field(form, "client_secret", rest->set.client_secret);
 }
 
-static void put_exchange(const KnRest *rest, KnBuf *form)
+static void put_exchange(const KnRemote *rest, KnBuf *form)
 {
     static const char access_token[] = "urn:ietf:params:oauth:token-type:access_token";
     put_field(form, "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange");
@@ -83,7 +83,7 @@ static double life_of(const json_t *doc)
     return seconds > 0 && seconds < LIFE_MAX_S ? seconds : 0;
 }
 
-static void take_token(KnRestAuth *auth, const char *token, double life_s)
+static void take_token(KnRemoteAuth *auth, const char *token, double life_s)
 {
     int64_t now = kn_clock_mono_us();
     wipe(auth->token);
@@ -98,7 +98,7 @@ static void take_token(KnRestAuth *auth, const char *token, double life_s)
     auth->renew_us = now + (int64_t)((life_s - early) * 1e6);
 }
 
-static KnCode read_token(KnRestAuth *auth, const json_t *doc, KnErr *err)
+static KnCode read_token(KnRemoteAuth *auth, const json_t *doc, KnErr *err)
 {
     const char *token = NULL;
     if (!json_is_object(doc))
@@ -111,7 +111,7 @@ static KnCode read_token(KnRestAuth *auth, const json_t *doc, KnErr *err)
 }
 
 /* With the lock held. */
-static KnCode ask_for_token(KnRest *rest, bool exchange, KnErr *err)
+static KnCode ask_for_token(KnRemote *rest, bool exchange, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_BUF_AUTO form = {0};
@@ -121,37 +121,37 @@ static KnCode ask_for_token(KnRest *rest, bool exchange, KnErr *err)
     else
         put_client_credentials(rest, &form);
     put_field(&form, "scope", scope_of(rest));
-    put_field(&form, "audience", kn_rest_property(rest, "audience"));
-    put_field(&form, "resource", kn_rest_property(rest, "resource"));
+    put_field(&form, "audience", kn_remote_property(rest, "audience"));
+    put_field(&form, "resource", kn_remote_property(rest, "resource"));
     KN_TRY(kn_buf_check(&form, err));
-    KnRestCall call = {
+    KnRemoteCall call = {
         .method = "POST",
         .url = rest->set.oauth2_uri ? rest->set.oauth2_uri
                                     : kn_arena_printf(arena, "%s/v1/oauth/tokens", rest->set.uri),
         .what = exchange ? "exchange the token" : "get a token",
-        .safety = KN_REST_READS, /* two tokens do no harm */
+        .safety = KN_REMOTE_READS, /* two tokens do no harm */
         .form = {form.data, form.len},
         .no_auth = true,
-        .max = KN_REST_SMALL_MAX,
+        .max = KN_REMOTE_SMALL_MAX,
     };
     if (exchange && rest->set.client_secret)
         call.basic = kn_arena_printf(arena, "%s:%s", rest->set.client_id, rest->set.client_secret);
-    KN_REST_ANSWER_AUTO answer = {0};
-    KnCode rc = kn_rest_send(rest, &call, &answer, err);
+    KN_REMOTE_ANSWER_AUTO answer = {0};
+    KnCode rc = kn_remote_send(rest, &call, &answer, err);
     explicit_bzero(form.data, form.len);
     KN_TRY(rc);
     return kn_err_wrap(err, read_token(&rest->auth, answer.doc, err), "get a token from %s",
                        call.url);
 }
 
-static bool may_exchange(const KnRest *rest)
+static bool may_exchange(const KnRemote *rest)
 {
-    const char *on = kn_rest_property(rest, "token-exchange-enabled");
+    const char *on = kn_remote_property(rest, "token-exchange-enabled");
     return rest->auth.token && on && !strcmp(on, "true");
 }
 
 /* With the lock held: another token, by exchange where that is asked for and works. */
-static KnCode renew(KnRest *rest, KnErr *err)
+static KnCode renew(KnRemote *rest, KnErr *err)
 {
     if (may_exchange(rest)) {
         KnCode rc = ask_for_token(rest, true, err);
@@ -161,14 +161,14 @@ static KnCode renew(KnRest *rest, KnErr *err)
     return ask_for_token(rest, false, err);
 }
 
-static bool can_renew(const KnRest *rest)
+static bool can_renew(const KnRemote *rest)
 {
     return rest->set.client_secret || (rest->set.token && may_exchange(rest));
 }
 
-static KnCode token_locked(KnRest *rest, KnErr *err)
+static KnCode token_locked(KnRemote *rest, KnErr *err)
 {
-    KnRestAuth *auth = &rest->auth;
+    KnRemoteAuth *auth = &rest->auth;
     if (!auth->token && rest->set.token)
         take_token(auth, rest->set.token, 0);
     if (!can_renew(rest))
@@ -181,7 +181,7 @@ static KnCode token_locked(KnRest *rest, KnErr *err)
     return rc != KN_OK && auth->token && now < auth->expires_us ? KN_OK : rc;
 }
 
-KnCode kn_rest_auth_token(KnRest *rest, KnArena *arena, const char **ret, KnErr *err)
+KnCode kn_remote_auth_token(KnRemote *rest, KnArena *arena, const char **ret, KnErr *err)
 {
     (void)pthread_mutex_lock(&rest->auth.lock);
     KnCode rc = token_locked(rest, err);
@@ -191,7 +191,7 @@ KnCode kn_rest_auth_token(KnRest *rest, KnArena *arena, const char **ret, KnErr 
     return rc;
 }
 
-KnCode kn_rest_auth_renew(KnRest *rest, const char *refused, KnErr *err)
+KnCode kn_remote_auth_renew(KnRemote *rest, const char *refused, KnErr *err)
 {
     (void)pthread_mutex_lock(&rest->auth.lock);
     bool renewed_since = rest->auth.token && refused && strcmp(rest->auth.token, refused) != 0;

@@ -54,12 +54,12 @@ static KnCode put_updates(const KnTableCommit *commit, json_t *body, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_rest_commit_json(const KnTableIdent *ident, const KnTableCommit *commit, json_t **ret,
-                           KnErr *err)
+KnCode kn_remote_commit_json(const KnTableIdent *ident, const KnTableCommit *commit, json_t **ret,
+                             KnErr *err)
 {
     json_t *body = json_object();
     if (ident)
-        (void)json_object_set_new(body, "identifier", kn_rest_ident_json(ident));
+        (void)json_object_set_new(body, "identifier", kn_remote_ident_json(ident));
     KnCode rc = put_requirements(commit, body, err);
     if (rc == KN_OK)
         rc = put_updates(commit, body, err);
@@ -86,7 +86,7 @@ static json_t *essence(const KnMetadata *md)
 {
     KN_BUF_AUTO text = {0};
     json_t *doc = NULL;
-    kn_buf_init(&text, KN_REST_ANSWER_MAX);
+    kn_buf_init(&text, KN_REMOTE_ANSWER_MAX);
     if (kn_metadata_to_json(md, &text, NULL) != KN_OK ||
         kn_json_parse(text.data, text.len, &doc, NULL) != KN_OK)
         return NULL;
@@ -95,7 +95,7 @@ static json_t *essence(const KnMetadata *md)
     return doc;
 }
 
-bool kn_rest_is_applied(const KnMetadata *now, const KnTableCommit *commit)
+bool kn_remote_is_applied(const KnMetadata *now, const KnTableCommit *commit)
 {
     const KnSnapshot *added = added_snapshot(commit);
     if (added)
@@ -110,7 +110,7 @@ bool kn_rest_is_applied(const KnMetadata *now, const KnTableCommit *commit)
 }
 
 typedef struct Attempt {
-    KnRest *rest;
+    KnRemote *rest;
     KnTable *tbl;
     const KnTableCommit *commit;
     const char *what;
@@ -127,7 +127,7 @@ static KnCode settle(const Attempt *at, KnErr *err)
         if (kn_table_refresh(at->tbl, &look) != KN_OK)
             continue;
         const KnMetadata *now = at->tbl->md;
-        if (kn_rest_is_applied(now, at->commit))
+        if (kn_remote_is_applied(now, at->commit))
             return KN_OK;
         if (kn_metadata_check(now, at->sent.requirements, at->sent.n_requirements, &look) != KN_OK)
             return kn_err_set(err, KN_E_CONFLICT, "not applied, another commit came first: %.300s",
@@ -141,7 +141,7 @@ static KnCode settle(const Attempt *at, KnErr *err)
 
 /* ---- requirements of ours ---- */
 
-bool kn_rest_all_said(const KnTableCommit *commit)
+bool kn_remote_all_said(const KnTableCommit *commit)
 {
     for (size_t i = 0; i < commit->n_requirements; i++) {
         if (!kn_requirement_is_rest(&commit->requirements[i]))
@@ -169,7 +169,7 @@ static void require_refs(KnArena *arena, Attempt *at)
 static KnCode check_own(KnArena *arena, Attempt *at, KnErr *err)
 {
     at->sent = *at->commit;
-    if (kn_rest_all_said(at->commit))
+    if (kn_remote_all_said(at->commit))
         return KN_OK;
     KN_TRY(kn_table_refresh(at->tbl, err));
     KN_TRY(
@@ -180,17 +180,17 @@ static KnCode check_own(KnArena *arena, Attempt *at, KnErr *err)
 
 /* ---- one sending ---- */
 
-static KnCode take_commit(const Attempt *at, const KnRestAnswer *answer, KnErr *err)
+static KnCode take_commit(const Attempt *at, const KnRemoteAnswer *answer, KnErr *err)
 {
-    KnRestTable table = {0};
-    KnCode rc = kn_rest_table_parse(answer->doc, at->what, &table, err);
+    KnRemoteTable table = {0};
+    KnCode rc = kn_remote_table_parse(answer->doc, at->what, &table, err);
     if (rc == KN_OK && !table.location)
         rc = kn_err_set(err, KN_E_CORRUPT, "%s: the answer has no 'metadata-location'", at->what);
     if (rc != KN_OK) { /* done, and not told what it came to */
         kn_metadata_unref(table.md);
         return kn_err_wrap(err, KN_E_UNKNOWN, "%s", at->what);
     }
-    (void)kn_rest_see(at->rest, &at->tbl->ident, &table, answer->etag);
+    (void)kn_remote_see(at->rest, &at->tbl->ident, &table, answer->etag);
     kn_table_set_metadata(at->tbl, table.md, table.location);
     return KN_OK;
 }
@@ -199,16 +199,16 @@ static KnCode send_commit(const Attempt *at, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_JSON_AUTO body = NULL;
-    KN_TRY(kn_rest_commit_json(&at->tbl->ident, &at->sent, &body, err));
-    KnRestCall call = {.method = "POST",
-                       .url = kn_rest_table_url(at->rest, arena, &at->tbl->ident),
-                       .what = at->what,
-                       .safety = KN_REST_CHANGES,
-                       .token = kn_rest_token_of(at->rest, &at->tbl->ident),
-                       .body = body,
-                       .max = KN_REST_ANSWER_MAX};
-    KN_REST_ANSWER_AUTO answer = {0};
-    KN_TRY(kn_rest_send(at->rest, &call, &answer, err));
+    KN_TRY(kn_remote_commit_json(&at->tbl->ident, &at->sent, &body, err));
+    KnRemoteCall call = {.method = "POST",
+                         .url = kn_remote_table_url(at->rest, arena, &at->tbl->ident),
+                         .what = at->what,
+                         .safety = KN_REMOTE_CHANGES,
+                         .token = kn_remote_token_of(at->rest, &at->tbl->ident),
+                         .body = body,
+                         .max = KN_REMOTE_ANSWER_MAX};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
+    KN_TRY(kn_remote_send(at->rest, &call, &answer, err));
     return take_commit(at, &answer, err);
 }
 
@@ -219,7 +219,7 @@ static KnCode look_again(const Attempt *at, bool *ret_again, KnErr *err)
     KN_TRY(kn_table_refresh(at->tbl, err));
     const KnMetadata *now = at->tbl->md;
     const KnTableCommit *cm = at->commit;
-    if (added_snapshot(cm) && kn_rest_is_applied(now, cm))
+    if (added_snapshot(cm) && kn_remote_is_applied(now, cm))
         return KN_OK;
     KN_TRY(kn_metadata_check(now, cm->requirements, cm->n_requirements, err));
     KN_METADATA_AUTO next = NULL;
@@ -240,12 +240,12 @@ static KnCode try_commit(Attempt *at, bool *ret_again, KnErr *err)
     return rc;
 }
 
-KnCode kn_rest_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit, KnErr *err)
+KnCode kn_remote_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit, KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(kn_rest_refuse_read_only(rest, err));
-    KN_TRY(kn_rest_need(rest, KN_REST_COMMIT_TABLE, err));
+    KN_TRY(kn_remote_refuse_read_only(rest, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_COMMIT_TABLE, err));
     Attempt at = {
         .rest = rest, .tbl = tbl, .commit = commit, .what = kn_arena_printf(arena, "commit")};
     KnErr why = {0};

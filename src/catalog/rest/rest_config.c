@@ -15,34 +15,35 @@ static const struct {
     const char *text;
     const char *name; /* in messages */
     bool assumed;     /* where the server lists none */
-} endpoints[KN_REST_N_ENDPOINTS] = {
-    [KN_REST_LIST_NAMESPACES] = {"GET /v1/{prefix}/namespaces", "list namespaces", true},
-    [KN_REST_CREATE_NAMESPACE] = {"POST /v1/{prefix}/namespaces", "create namespaces", true},
-    [KN_REST_LIST_TABLES] = {"GET /v1/{prefix}/namespaces/{namespace}/tables", "list tables", true},
-    [KN_REST_CREATE_TABLE] = {"POST /v1/{prefix}/namespaces/{namespace}/tables", "create tables",
-                              true},
-    [KN_REST_LOAD_TABLE] = {"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}", "load tables",
-                            true},
-    [KN_REST_COMMIT_TABLE] = {"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}",
-                              "change tables", true},
-    [KN_REST_DROP_TABLE] = {"DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
-                            "drop tables", true},
-    [KN_REST_REGISTER_TABLE] = {"POST /v1/{prefix}/namespaces/{namespace}/register",
-                                "register tables", true},
-    [KN_REST_RENAME_TABLE] = {"POST /v1/{prefix}/tables/rename", "rename tables", true},
-    [KN_REST_COMMIT_ALL] = {"POST /v1/{prefix}/transactions/commit",
-                            "change several tables at once", true},
-    [KN_REST_LOAD_CREDENTIALS] =
+} endpoints[KN_REMOTE_N_ENDPOINTS] = {
+    [KN_REMOTE_LIST_NAMESPACES] = {"GET /v1/{prefix}/namespaces", "list namespaces", true},
+    [KN_REMOTE_CREATE_NAMESPACE] = {"POST /v1/{prefix}/namespaces", "create namespaces", true},
+    [KN_REMOTE_LIST_TABLES] = {"GET /v1/{prefix}/namespaces/{namespace}/tables", "list tables",
+                               true},
+    [KN_REMOTE_CREATE_TABLE] = {"POST /v1/{prefix}/namespaces/{namespace}/tables", "create tables",
+                                true},
+    [KN_REMOTE_LOAD_TABLE] = {"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+                              "load tables", true},
+    [KN_REMOTE_COMMIT_TABLE] = {"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+                                "change tables", true},
+    [KN_REMOTE_DROP_TABLE] = {"DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+                              "drop tables", true},
+    [KN_REMOTE_REGISTER_TABLE] = {"POST /v1/{prefix}/namespaces/{namespace}/register",
+                                  "register tables", true},
+    [KN_REMOTE_RENAME_TABLE] = {"POST /v1/{prefix}/tables/rename", "rename tables", true},
+    [KN_REMOTE_COMMIT_ALL] = {"POST /v1/{prefix}/transactions/commit",
+                              "change several tables at once", true},
+    [KN_REMOTE_LOAD_CREDENTIALS] =
         {"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials",
          "give new credentials", false},
 };
 
-const char *kn_rest_property(const KnRest *rest, const char *key)
+const char *kn_remote_property(const KnRemote *rest, const char *key)
 {
     return json_string_value(json_object_get(rest->properties, key));
 }
 
-KnCode kn_rest_need(const KnRest *rest, KnRestEndpoint endpoint, KnErr *err)
+KnCode kn_remote_need(const KnRemote *rest, KnRemoteEndpoint endpoint, KnErr *err)
 {
     if (rest->endpoints & (1U << endpoint))
         return KN_OK;
@@ -62,10 +63,10 @@ static void merge(json_t *into, const json_t *from)
     }
 }
 
-static void read_endpoints(KnRest *rest, const json_t *list)
+static void read_endpoints(KnRemote *rest, const json_t *list)
 {
     rest->endpoints = 0;
-    for (size_t e = 0; e < KN_REST_N_ENDPOINTS; e++) {
+    for (size_t e = 0; e < KN_REMOTE_N_ENDPOINTS; e++) {
         bool has = !json_is_array(list) && endpoints[e].assumed;
         for (size_t i = 0; i < json_array_size(list); i++) {
             const char *text = json_string_value(json_array_get(list, i));
@@ -92,9 +93,9 @@ static const char *prefix_path(KnArena *arena, const char *prefix)
 }
 
 /* The property is percent-encoded already. */
-static KnCode take_separator(KnRest *rest, KnErr *err)
+static KnCode take_separator(KnRemote *rest, KnErr *err)
 {
-    const char *separator = kn_rest_property(rest, "namespace-separator");
+    const char *separator = kn_remote_property(rest, "namespace-separator");
     rest->separator = "%1F";
     if (!separator || !*separator)
         return KN_OK;
@@ -115,14 +116,14 @@ static KnCode take_separator(KnRest *rest, KnErr *err)
     return KN_OK;
 }
 
-static KnCode take_uri(KnRest *rest, KnErr *err)
+static KnCode take_uri(KnRemote *rest, KnErr *err)
 {
-    const char *uri = kn_rest_property(rest, "uri");
+    const char *uri = kn_remote_property(rest, "uri");
     rest->base_uri = kn_arena_printf(rest->arena, "%s/v1", rest->set.uri);
     if (!uri || !*uri)
         return KN_OK;
     const char *origin = NULL;
-    if (kn_rest_origin(rest->arena, uri, &origin, NULL) != KN_OK ||
+    if (kn_remote_origin(rest->arena, uri, &origin, NULL) != KN_OK ||
         strcmp(origin, rest->set.origin) != 0)
         return kn_err_set(err, KN_E_REFUSED,
                           "the catalog %s sends its clients to '%.150s': give that address with "
@@ -135,7 +136,7 @@ static KnCode take_uri(KnRest *rest, KnErr *err)
     return KN_OK;
 }
 
-static KnCode read_config(KnRest *rest, const json_t *doc, KnErr *err)
+static KnCode read_config(KnRemote *rest, const json_t *doc, KnErr *err)
 {
     json_t *defaults = NULL, *overrides = NULL;
     if (!json_is_object(doc))
@@ -154,15 +155,15 @@ static KnCode read_config(KnRest *rest, const json_t *doc, KnErr *err)
     rest->properties = all;
     read_endpoints(rest, json_object_get(doc, "endpoints"));
     rest->idempotent = json_is_string(json_object_get(doc, "idempotency-key-lifetime"));
-    rest->prefix = prefix_path(rest->arena, kn_rest_property(rest, "prefix"));
-    const char *size = kn_rest_property(rest, "rest-page-size");
+    rest->prefix = prefix_path(rest->arena, kn_remote_property(rest, "prefix"));
+    const char *size = kn_remote_property(rest, "rest-page-size");
     int64_t n = 0;
     rest->page_size = size && kn_str_to_i64(kn_str(size), &n) && n > 0 ? size : NULL;
     KN_TRY(take_separator(rest, err));
     return take_uri(rest, err);
 }
 
-KnCode kn_rest_configure(KnRest *rest, KnErr *err)
+KnCode kn_remote_configure(KnRemote *rest, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_BUF_AUTO url = {0};
@@ -174,11 +175,11 @@ KnCode kn_rest_configure(KnRest *rest, KnErr *err)
         kn_url_encode(&url, kn_str(rest->set.warehouse), false);
     }
     KN_TRY(kn_buf_check(&url, err));
-    KnRestCall call = {.method = "GET",
-                       .url = url.data,
-                       .what = "ask the catalog for its configuration",
-                       .safety = KN_REST_READS};
-    KN_REST_ANSWER_AUTO answer = {0};
-    KN_TRY(kn_rest_send(rest, &call, &answer, err));
+    KnRemoteCall call = {.method = "GET",
+                         .url = url.data,
+                         .what = "ask the catalog for its configuration",
+                         .safety = KN_REMOTE_READS};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
+    KN_TRY(kn_remote_send(rest, &call, &answer, err));
     return read_config(rest, answer.doc, err);
 }

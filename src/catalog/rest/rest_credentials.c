@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "catalog/rest/rest_internal.h"
 
-const char *kn_rest_table_token(const KnRestSeen *seen)
+const char *kn_remote_table_token(const KnRemoteSeen *seen)
 {
     const char *token = seen ? json_string_value(json_object_get(seen->config, "token")) : NULL;
     return token && *token && !strpbrk(token, "\r\n") ? token : NULL;
@@ -23,7 +23,7 @@ static bool covers(const char *prefix, KnStr location)
     return kn_str_starts_with(location, kn_str(prefix));
 }
 
-const json_t *kn_rest_lent(const json_t *credentials, KnStr location)
+const json_t *kn_remote_lent(const json_t *credentials, KnStr location)
 {
     const json_t *best = NULL;
     size_t best_len = 0;
@@ -41,8 +41,8 @@ const json_t *kn_rest_lent(const json_t *credentials, KnStr location)
     return best;
 }
 
-KnCode kn_rest_io(KnRest *rest, const KnTableIdent *ident, const KnRestSeen *seen, KnFileIO **ret,
-                  KnErr *err)
+KnCode kn_remote_io(KnRemote *rest, const KnTableIdent *ident, const KnRemoteSeen *seen,
+                    KnFileIO **ret, KnErr *err)
 {
     (void)ident;
     (void)seen;
@@ -52,7 +52,7 @@ KnCode kn_rest_io(KnRest *rest, const KnTableIdent *ident, const KnRestSeen *see
     return KN_OK;
 }
 
-void kn_rest_ios_close(KnRest *rest)
+void kn_remote_ios_close(KnRemote *rest)
 {
     rest->io = kn_io_close(rest->io);
 }

@@ -103,7 +103,7 @@ static KnErrSubject subject_of(const KnHttpResponse *resp)
     return KN_ABOUT_NOTHING;
 }
 
-static KnCode code_of(const KnRestCall *call, int status)
+static KnCode code_of(const KnRemoteCall *call, int status)
 {
     switch (status) {
     case 400:
@@ -133,11 +133,13 @@ static KnCode code_of(const KnRestCall *call, int status)
         break;
     }
     if (status >= 500 || status == 408)
-        return call->safety == KN_REST_CHANGES ? KN_E_UNKNOWN : status == 503 ? KN_E_BUSY : KN_E_IO;
+        return call->safety == KN_REMOTE_CHANGES ? KN_E_UNKNOWN
+               : status == 503                   ? KN_E_BUSY
+                                                 : KN_E_IO;
     return KN_E_IO;
 }
 
-static KnCode redirect(const KnRestCall *call, const KnHttpResponse *resp, KnErr *err)
+static KnCode redirect(const KnRemoteCall *call, const KnHttpResponse *resp, KnErr *err)
 {
     KN_BUF_AUTO to = {0};
     kn_buf_init(&to, 4096);
@@ -149,7 +151,7 @@ static KnCode redirect(const KnRestCall *call, const KnHttpResponse *resp, KnErr
                       call->what, call->method, call->url, resp->status, to.data);
 }
 
-KnCode kn_rest_refusal(const KnRestCall *call, const KnHttpResponse *resp, KnErr *err)
+KnCode kn_remote_refusal(const KnRemoteCall *call, const KnHttpResponse *resp, KnErr *err)
 {
     if (resp->status >= 300 && resp->status < 400)
         return redirect(call, resp, err);

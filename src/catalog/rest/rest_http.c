@@ -26,10 +26,10 @@ enum {
     SKEW_MS = 60000,
 };
 
-/* One kn_rest_send(). */
+/* One kn_remote_send(). */
 typedef struct Sending {
-    KnRest *rest;
-    const KnRestCall *call;
+    KnRemote *rest;
+    const KnRemoteCall *call;
     KnArena *arena;
     KnStr body;
     char idempotency_key[37]; /* "" = none */
@@ -39,7 +39,7 @@ typedef struct Sending {
     int64_t pause_us;
 } Sending;
 
-void kn_rest_answer_done(KnRestAnswer *answer)
+void kn_remote_answer_done(KnRemoteAnswer *answer)
 {
     kn_json_freep(&answer->doc);
 }
@@ -58,12 +58,12 @@ static void add(Headers *headers, const char *name, const char *value)
 
 static KnCode add_identity(Sending *s, Headers *headers, KnErr *err)
 {
-    const KnRestSettings *set = &s->rest->set;
+    const KnRemoteSettings *set = &s->rest->set;
     const char *basic = s->call->basic;
     if (!basic && set->user && !s->call->no_auth)
         basic = kn_arena_printf(s->arena, "%s:%s", set->user, set->password);
     if (basic) {
-        add(headers, "Authorization", kn_rest_basic(s->arena, basic));
+        add(headers, "Authorization", kn_remote_basic(s->arena, basic));
         return KN_OK;
     }
     if (s->call->no_auth || set->sigv4)
@@ -71,7 +71,7 @@ static KnCode add_identity(Sending *s, Headers *headers, KnErr *err)
     const char *token = s->call->token;
     s->token = NULL;
     if (!token) {
-        KN_TRY(kn_rest_auth_token(s->rest, s->arena, &s->token, err));
+        KN_TRY(kn_remote_auth_token(s->rest, s->arena, &s->token, err));
         token = s->token;
     }
     if (token)
@@ -79,7 +79,7 @@ static KnCode add_identity(Sending *s, Headers *headers, KnErr *err)
     return KN_OK;
 }
 
-static void add_configured(const KnRest *rest, Headers *headers)
+static void add_configured(const KnRemote *rest, Headers *headers)
 {
     for (size_t i = 0; i < rest->set.n_headers; i++)
         add(headers, rest->set.headers[i].name, rest->set.headers[i].value);
@@ -87,11 +87,10 @@ static void add_configured(const KnRest *rest, Headers *headers)
 
 static KnCode make_headers(Sending *s, Headers *headers, KnErr *err)
 {
-    const KnRestCall *call = s->call;
+    const KnRemoteCall *call = s->call;
     size_t room = HEADERS_MAX + s->rest->set.n_headers;
     headers->items = kn_arena_zalloc(s->arena, room * sizeof(*headers->items));
     add(headers, "Accept", "application/json");
-    add(headers, "User-Agent", kn_rest_user_agent());
     if (call->form.ptr)
         add(headers, "Content-Type", "application/x-www-form-urlencoded");
     else if (call->body)
@@ -109,7 +108,7 @@ static KnCode make_headers(Sending *s, Headers *headers, KnErr *err)
 
 static KnCode attempt(Sending *s, KnHttpResponse *resp, KnErr *err)
 {
-    const KnRestCall *call = s->call;
+    const KnRemoteCall *call = s->call;
     Headers headers = {0};
     KN_TRY(make_headers(s, &headers, err));
     int stop = kn_stop_fd();
@@ -119,12 +118,12 @@ static KnCode attempt(Sending *s, KnHttpResponse *resp, KnErr *err)
         .headers = headers.items,
         .n_headers = headers.len,
         .body = s->body,
-        .max_response = call->max ? call->max : KN_REST_SMALL_MAX,
+        .max_response = call->max ? call->max : KN_REMOTE_SMALL_MAX,
         .accept_gzip = true,
-        .cancel_fd = stop >= 0 && call->safety == KN_REST_READS ? &stop : NULL,
+        .cancel_fd = stop >= 0 && call->safety == KN_REMOTE_READS ? &stop : NULL,
     };
     if (s->rest->set.sigv4 && !call->no_auth)
-        KN_TRY(kn_rest_sign(s->rest, s->arena, &req, err));
+        KN_TRY(kn_remote_sign(s->rest, s->arena, &req, err));
     KnCode rc = kn_http_perform(s->rest->http, &req, resp, err);
     kn_debug("rest", "request", KN_F("method", call->method), KN_F("url", call->url),
              KN_FI("status", rc == KN_OK ? resp->status : 0), KN_FI("us", resp->elapsed_us));
@@ -137,7 +136,7 @@ typedef enum Next { DONE, AGAIN_NOW, AGAIN_LATER, GIVE_UP } Next;
 
 static bool may_repeat(const Sending *s)
 {
-    return s->call->safety == KN_REST_READS || *s->idempotency_key;
+    return s->call->safety == KN_REMOTE_READS || *s->idempotency_key;
 }
 
 static KnCode not_sent(Sending *s, KnCode rc, Next *ret, KnErr *err)
@@ -146,7 +145,7 @@ static KnCode not_sent(Sending *s, KnCode rc, Next *ret, KnErr *err)
     s->lost |= rc == KN_E_UNKNOWN;
     bool retriable = !err || err->retriable || rc == KN_E_UNKNOWN;
     *ret = again && retriable ? AGAIN_LATER : GIVE_UP;
-    if (s->call->safety == KN_REST_READS)
+    if (s->call->safety == KN_REMOTE_READS)
         rc = kn_http_settle(rc, err);
     else if (s->lost && rc == KN_E_IO)
         rc = kn_err_set(err, KN_E_UNKNOWN, "the answer was lost, then the server was gone");
@@ -196,14 +195,14 @@ static KnCode refused(Sending *s, const KnHttpResponse *resp, Next *ret, KnErr *
     *ret = GIVE_UP;
     if (is_expired(status) && !s->renewed && s->token) {
         s->renewed = true;
-        if (kn_rest_auth_renew(s->rest, s->token, NULL) == KN_OK)
+        if (kn_remote_auth_renew(s->rest, s->token, NULL) == KN_OK)
             *ret = AGAIN_NOW;
     } else if (learn_time(s, resp)) {
         *ret = AGAIN_NOW;
     } else if (status == 429) {
         *ret = AGAIN_LATER;
     } else if (status == 408 || status == 500 || (status >= 502 && status <= 504)) {
-        s->lost |= s->call->safety == KN_REST_CHANGES;
+        s->lost |= s->call->safety == KN_REMOTE_CHANGES;
         *ret = may_repeat(s) ? AGAIN_LATER : GIVE_UP;
     }
     int64_t wait = retry_after_s(resp);
@@ -211,24 +210,24 @@ static KnCode refused(Sending *s, const KnHttpResponse *resp, Next *ret, KnErr *
         *ret = GIVE_UP;
     else if (*ret == AGAIN_LATER && wait >= 0)
         s->pause_us = wait * 1000000;
-    return kn_rest_refusal(s->call, resp, err);
+    return kn_remote_refusal(s->call, resp, err);
 }
 
-static KnCode bad_answer(const KnRestCall *call, const KnHttpResponse *resp, const KnErr *why,
+static KnCode bad_answer(const KnRemoteCall *call, const KnHttpResponse *resp, const KnErr *why,
                          KnErr *err)
 {
     const char *type = kn_http_header(resp, "content-type", 0);
-    return kn_err_set(err, call->safety == KN_REST_CHANGES ? KN_E_UNKNOWN : KN_E_CORRUPT,
+    return kn_err_set(err, call->safety == KN_REMOTE_CHANGES ? KN_E_UNKNOWN : KN_E_CORRUPT,
                       "%s: %s %.200s: status %d with a body that is not JSON (%.60s): %.120s",
                       call->what, call->method, call->url, resp->status,
                       type ? type : "no content type", why->msg);
 }
 
-static KnCode read_answer(const Sending *s, const KnHttpResponse *resp, KnRestAnswer *ret,
+static KnCode read_answer(const Sending *s, const KnHttpResponse *resp, KnRemoteAnswer *ret,
                           KnErr *err)
 {
     const char *etag = kn_http_header(resp, "etag", 0);
-    KnRestAnswer answer = {.status = resp->status};
+    KnRemoteAnswer answer = {.status = resp->status};
     if (resp->body.len && resp->status != 304) {
         KnErr why = {0};
         if (kn_json_parse(resp->body.data, resp->body.len, &answer.doc, &why) != KN_OK)
@@ -240,7 +239,7 @@ static KnCode read_answer(const Sending *s, const KnHttpResponse *resp, KnRestAn
     return KN_OK;
 }
 
-static KnCode try_once(Sending *s, KnRestAnswer *ret, Next *ret_next, KnErr *err)
+static KnCode try_once(Sending *s, KnRemoteAnswer *ret, Next *ret_next, KnErr *err)
 {
     KN_HTTP_RESPONSE_AUTO resp = {0};
     *ret_next = GIVE_UP;
@@ -253,7 +252,7 @@ static KnCode try_once(Sending *s, KnRestAnswer *ret, Next *ret_next, KnErr *err
         rc = read_answer(s, &resp, ret, &why);
     } else if (resp.status == 404 && s->lost && s->call->gone_is_done) {
         *ret_next = DONE;
-        *ret = (KnRestAnswer){.status = 204};
+        *ret = (KnRemoteAnswer){.status = 204};
     } else {
         rc = refused(s, &resp, ret_next, &why);
     }
@@ -262,15 +261,15 @@ static KnCode try_once(Sending *s, KnRestAnswer *ret, Next *ret_next, KnErr *err
     return rc;
 }
 
-static KnCode encode_body(const KnRestCall *call, KnBuf *buf, KnErr *err)
+static KnCode encode_body(const KnRemoteCall *call, KnBuf *buf, KnErr *err)
 {
-    kn_buf_init(buf, KN_REST_ANSWER_MAX);
+    kn_buf_init(buf, KN_REMOTE_ANSWER_MAX);
     if (call->body)
         kn_json_dump(buf, call->body);
     return kn_buf_check(buf, err);
 }
 
-KnCode kn_rest_send(KnRest *rest, const KnRestCall *call, KnRestAnswer *ret, KnErr *err)
+KnCode kn_remote_send(KnRemote *rest, const KnRemoteCall *call, KnRemoteAnswer *ret, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_BUF_AUTO body = {0};
@@ -279,7 +278,7 @@ KnCode kn_rest_send(KnRest *rest, const KnRestCall *call, KnRestAnswer *ret, KnE
                  .call = call,
                  .arena = arena,
                  .body = call->form.ptr ? call->form : (KnStr){body.data, body.len}};
-    if (call->safety == KN_REST_CHANGES && rest->idempotent)
+    if (call->safety == KN_REMOTE_CHANGES && rest->idempotent)
         (void)kn_random_uuid7(s.idempotency_key);
     int64_t pause = PAUSE_US;
     KnRng rng = {(uint64_t)kn_random_id()};
@@ -291,7 +290,7 @@ KnCode kn_rest_send(KnRest *rest, const KnRestCall *call, KnRestAnswer *ret, KnE
             return rc;
         if (next == AGAIN_NOW)
             continue;
-        if (tries++ >= KN_REST_TRIES)
+        if (tries++ >= KN_REMOTE_TRIES)
             return rc;
         if (s.pause_us < 0)
             s.pause_us = (int64_t)kn_rng_below(&rng, (uint64_t)pause) + 1;

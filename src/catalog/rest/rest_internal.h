@@ -25,16 +25,16 @@
 #include "net/http_client.h"
 
 enum {
-    KN_REST_TRIES = 5,              /* of one request, the first included; as Java's client */
-    KN_REST_ANSWER_MAX = 512 << 20, /* bytes of an answer: metadata documents may be large */
-    KN_REST_SMALL_MAX = 16 << 20,   /* of an answer that holds no metadata */
-    KN_REST_PAGES_MAX = 100000,
-    KN_REST_DEPTH_MAX = 64, /* levels of namespaces */
+    KN_REMOTE_TRIES = 5,              /* of one request, the first included; as Java's client */
+    KN_REMOTE_ANSWER_MAX = 512 << 20, /* bytes of an answer: metadata documents may be large */
+    KN_REMOTE_SMALL_MAX = 16 << 20,   /* of an answer that holds no metadata */
+    KN_REMOTE_PAGES_MAX = 100000,
+    KN_REMOTE_DEPTH_MAX = 64, /* levels of namespaces */
 };
 
 /* ---- settings ---- */
 
-typedef struct KnRestVendor {
+typedef struct KnRemoteVendor {
     const char *name;
     const char *path;  /* ends the server's URI; added where it is missing */
     const char *sigv4; /* service, or NULL */
@@ -43,15 +43,15 @@ typedef struct KnRestVendor {
     bool token_only;   /* has no OAuth2 client credentials */
     bool read_only;
     bool wants_warehouse;
-} KnRestVendor;
+} KnRemoteVendor;
 
-typedef struct KnRestHeader {
+typedef struct KnRemoteHeader {
     const char *name, *value;
-} KnRestHeader;
+} KnRemoteHeader;
 
 /* From the locator and the environment; texts live in the catalog's arena. */
-typedef struct KnRestSettings {
-    const KnRestVendor *vendor;
+typedef struct KnRemoteSettings {
+    const KnRemoteVendor *vendor;
     const char *uri;    /* with the vendor's path, without a final slash and without /v1 */
     const char *origin; /* scheme://host:port of it */
     const char *warehouse;
@@ -63,88 +63,88 @@ typedef struct KnRestSettings {
     const char *scope;
     bool delegation; /* asks for credentials of the table's files */
     size_t n_headers;
-    const KnRestHeader *headers;
+    const KnRemoteHeader *headers;
     json_t *properties; /* --rest-option: object of strings */
-} KnRestSettings;
+} KnRemoteSettings;
 
 /* --rest-credentials */
-typedef enum KnRestDelegation {
-    KN_REST_DELEGATION_AUTO, /* as the vendor is used */
-    KN_REST_DELEGATION_VENDED,
-    KN_REST_DELEGATION_OWN,
-} KnRestDelegation;
+typedef enum KnRemoteDelegation {
+    KN_REMOTE_DELEGATION_AUTO, /* as the vendor is used */
+    KN_REMOTE_DELEGATION_VENDED,
+    KN_REMOTE_DELEGATION_OWN,
+} KnRemoteDelegation;
 
 /** KN_E_INVAL names the flag or the variable. set->properties is the caller's to drop. */
-KN_NODISCARD KnCode kn_rest_settings(KnArena *arena, const KnLocator *loc, KnRestSettings *set,
-                                     KnErr *err);
+KN_NODISCARD KnCode kn_remote_settings(KnArena *arena, const KnLocator *loc, KnRemoteSettings *set,
+                                       KnErr *err);
 /** "http://host:port" of a URI in arena, lower case, the port always there; KN_E_INVAL. */
-KN_NODISCARD KnCode kn_rest_origin(KnArena *arena, const char *uri, const char **ret, KnErr *err);
+KN_NODISCARD KnCode kn_remote_origin(KnArena *arena, const char *uri, const char **ret, KnErr *err);
 
 /* ---- the catalog ---- */
 
-typedef enum KnRestEndpoint {
-    KN_REST_LIST_NAMESPACES,
-    KN_REST_CREATE_NAMESPACE,
-    KN_REST_LIST_TABLES,
-    KN_REST_CREATE_TABLE,
-    KN_REST_LOAD_TABLE,
-    KN_REST_COMMIT_TABLE,
-    KN_REST_DROP_TABLE,
-    KN_REST_REGISTER_TABLE,
-    KN_REST_RENAME_TABLE,
-    KN_REST_COMMIT_ALL,
-    KN_REST_LOAD_CREDENTIALS,
-    KN_REST_N_ENDPOINTS,
-} KnRestEndpoint;
+typedef enum KnRemoteEndpoint {
+    KN_REMOTE_LIST_NAMESPACES,
+    KN_REMOTE_CREATE_NAMESPACE,
+    KN_REMOTE_LIST_TABLES,
+    KN_REMOTE_CREATE_TABLE,
+    KN_REMOTE_LOAD_TABLE,
+    KN_REMOTE_COMMIT_TABLE,
+    KN_REMOTE_DROP_TABLE,
+    KN_REMOTE_REGISTER_TABLE,
+    KN_REMOTE_RENAME_TABLE,
+    KN_REMOTE_COMMIT_ALL,
+    KN_REMOTE_LOAD_CREDENTIALS,
+    KN_REMOTE_N_ENDPOINTS,
+} KnRemoteEndpoint;
 
-typedef struct KnRestAuth {
+typedef struct KnRemoteAuth {
     pthread_mutex_t lock;
     char *token;        /* what requests carry; NULL = none yet */
     int64_t expires_us; /* monotonic; 0 = not known */
     int64_t renew_us;   /* from then on it is renewed first */
     bool exchange;      /* it is renewed by token exchange (RFC 8693) */
-} KnRestAuth;
+} KnRemoteAuth;
 
 /* What was seen of a table last. */
-typedef struct KnRestSeen KnRestSeen;
+typedef struct KnRemoteSeen KnRemoteSeen;
 
-typedef struct KnRest {
+typedef struct KnRemote {
     KnCatalog base;
     KnArena *arena;
     KnHttpClient *http;
-    KnRestSettings set;
-    KnRestAuth auth;
+    KnRemoteSettings set;
+    KnRemoteAuth auth;
     const char *base_uri;  /* <uri>/v1 */
     const char *prefix;    /* "/p" or "" */
     const char *separator; /* between levels in a path, percent-encoded */
     const char *page_size; /* NULL = the server's */
     const char *id;
     json_t *properties; /* defaults < --rest-option < overrides */
-    uint32_t endpoints; /* bits of KnRestEndpoint */
+    uint32_t endpoints; /* bits of KnRemoteEndpoint */
     bool idempotent;    /* the server knows Idempotency-Key */
     int64_t skew_ms;    /* the server's clock minus ours, once it mattered */
     KnFileIO *io;       /* of locations that need no credentials of their own */
-    KnMap *seen;        /* table -> KnRestSeen */
-} KnRest;
+    KnMap *seen;        /* table -> KnRemoteSeen */
+} KnRemote;
 
 /** A property of the catalog's configuration; NULL = absent. */
-const char *kn_rest_property(const KnRest *rest, const char *key);
+const char *kn_remote_property(const KnRemote *rest, const char *key);
 /** KN_E_UNSUPPORTED when the server says that it has not this. */
-KN_NODISCARD KnCode kn_rest_need(const KnRest *rest, KnRestEndpoint endpoint, KnErr *err);
-KN_NODISCARD KnCode kn_rest_configure(KnRest *rest, KnErr *err);
+KN_NODISCARD KnCode kn_remote_need(const KnRemote *rest, KnRemoteEndpoint endpoint, KnErr *err);
+KN_NODISCARD KnCode kn_remote_configure(KnRemote *rest, KnErr *err);
 
 /* ---- requests ---- */
 
-typedef enum KnRestSafety {
-    KN_REST_READS,   /* changes nothing: tried again after anything */
-    KN_REST_CHANGES, /* tried again only when it was surely not done, or has an Idempotency-Key */
-} KnRestSafety;
+typedef enum KnRemoteSafety {
+    KN_REMOTE_READS,   /* changes nothing: tried again after anything */
+    KN_REMOTE_CHANGES, /* tried again only when it was surely not done, or has an Idempotency-Key */
+} KnRemoteSafety;
 
-typedef struct KnRestCall {
+typedef struct KnRemoteCall {
     const char *method;
     const char *url;  /* whole */
     const char *what; /* "load table a.b": for messages */
-    KnRestSafety safety;
+    KnRemoteSafety safety;
     const char *etag;   /* If-None-Match; NULL = none */
     const char *token;  /* bearer of this table instead of the catalog's; NULL = the catalog's */
     bool delegated;     /* X-Iceberg-Access-Delegation */
@@ -154,115 +154,117 @@ typedef struct KnRestCall {
     const char *basic;  /* "id:secret": HTTP Basic instead of the session's own */
     bool no_auth;
     size_t max;
-} KnRestCall;
+} KnRemoteCall;
 
-typedef struct KnRestAnswer {
+typedef struct KnRemoteAnswer {
     int status;  /* 200, 204, 304... */
     json_t *doc; /* NULL when there is no body */
     char etag[256];
-} KnRestAnswer;
+} KnRemoteAnswer;
 
-/** 2xx and 304 are success. Else the code of kn_rest_refusal(). KN_E_UNKNOWN: it may have been done
- * (only for KN_REST_CHANGES). ret is zeroed by the caller and done by kn_rest_answer_done(). */
-KN_NODISCARD KnCode kn_rest_send(KnRest *rest, const KnRestCall *call, KnRestAnswer *ret,
-                                 KnErr *err);
-void kn_rest_answer_done(KnRestAnswer *answer);
-#define KN_REST_ANSWER_AUTO __attribute__((cleanup(kn_rest_answer_done))) KnRestAnswer
+/** 2xx and 304 are success. Else the code of kn_remote_refusal(). KN_E_UNKNOWN: it may have been
+ * done (only for KN_REMOTE_CHANGES). ret is zeroed by the caller and done by
+ * kn_remote_answer_done(). */
+KN_NODISCARD KnCode kn_remote_send(KnRemote *rest, const KnRemoteCall *call, KnRemoteAnswer *ret,
+                                   KnErr *err);
+void kn_remote_answer_done(KnRemoteAnswer *answer);
+#define KN_REMOTE_ANSWER_AUTO __attribute__((cleanup(kn_remote_answer_done))) KnRemoteAnswer
 
 /** What the server's refusal means. KN_E_NOTFOUND 404, KN_E_EXISTS or KN_E_CONFLICT 409,
  * KN_E_REFUSED 401 403 419, KN_E_INVAL 400 422, KN_E_UNSUPPORTED 405 406 501, KN_E_BUSY 429 503
  * (retriable), KN_E_IO the rest; for what changes something 5xx is KN_E_UNKNOWN. */
-KN_NODISCARD KnCode kn_rest_refusal(const KnRestCall *call, const KnHttpResponse *resp, KnErr *err);
+KN_NODISCARD KnCode kn_remote_refusal(const KnRemoteCall *call, const KnHttpResponse *resp,
+                                      KnErr *err);
 
 /* ---- who we are ---- */
 
-void kn_rest_auth_init(KnRestAuth *auth);
-void kn_rest_auth_done(KnRestAuth *auth);
+void kn_remote_auth_init(KnRemoteAuth *auth);
+void kn_remote_auth_done(KnRemoteAuth *auth);
 /** The bearer token to send now, in arena, fetched or renewed first where that is due; NULL = none.
  */
-KN_NODISCARD KnCode kn_rest_auth_token(KnRest *rest, KnArena *arena, const char **ret, KnErr *err);
+KN_NODISCARD KnCode kn_remote_auth_token(KnRemote *rest, KnArena *arena, const char **ret,
+                                         KnErr *err);
 /** `refused` was answered by 401 or 419: get another, unless another thread has. KN_E_REFUSED when
  * there is no other. */
-KN_NODISCARD KnCode kn_rest_auth_renew(KnRest *rest, const char *refused, KnErr *err);
+KN_NODISCARD KnCode kn_remote_auth_renew(KnRemote *rest, const char *refused, KnErr *err);
 
 /** "Basic <base64>" in arena. */
-const char *kn_rest_basic(KnArena *arena, const char *id_and_secret);
-const char *kn_rest_user_agent(void);
+const char *kn_remote_basic(KnArena *arena, const char *id_and_secret);
 /** SigV4 with the client's own keys; the headers of req are replaced, in arena. */
-KN_NODISCARD KnCode kn_rest_sign(KnRest *rest, KnArena *arena, KnHttpRequest *req, KnErr *err);
+KN_NODISCARD KnCode kn_remote_sign(KnRemote *rest, KnArena *arena, KnHttpRequest *req, KnErr *err);
 
 /* ---- names ---- */
 
 /** <base>/<prefix>/namespaces/<levels>[/tables/<name>] in arena. */
-const char *kn_rest_table_url(const KnRest *rest, KnArena *arena, const KnTableIdent *ident);
-const char *kn_rest_namespace_url(const KnRest *rest, KnArena *arena, const char *const *levels,
-                                  size_t n_levels);
-const char *kn_rest_url(const KnRest *rest, KnArena *arena, const char *tail);
+const char *kn_remote_table_url(const KnRemote *rest, KnArena *arena, const KnTableIdent *ident);
+const char *kn_remote_namespace_url(const KnRemote *rest, KnArena *arena, const char *const *levels,
+                                    size_t n_levels);
+const char *kn_remote_url(const KnRemote *rest, KnArena *arena, const char *tail);
 /** Levels joined by the separator, encoded once: for `parent=`. */
-const char *kn_rest_namespace_text(const KnRest *rest, KnArena *arena, const char *const *levels,
-                                   size_t n_levels);
+const char *kn_remote_namespace_text(const KnRemote *rest, KnArena *arena,
+                                     const char *const *levels, size_t n_levels);
 /** {"namespace": [...], "name": ...} */
-json_t *kn_rest_ident_json(const KnTableIdent *ident);
+json_t *kn_remote_ident_json(const KnTableIdent *ident);
 
 /* ---- changes ---- */
 
 /** {"requirements": [...], "updates": [...]}, with "identifier" when ident is given. Requirements
  * that REST has no words for are left out (rest_commit.c checks those itself). */
-KN_NODISCARD KnCode kn_rest_commit_json(const KnTableIdent *ident, const KnTableCommit *commit,
-                                        json_t **ret, KnErr *err);
+KN_NODISCARD KnCode kn_remote_commit_json(const KnTableIdent *ident, const KnTableCommit *commit,
+                                          json_t **ret, KnErr *err);
 
 /* ---- tables ---- */
 
 /* LoadTableResult and its kin. */
-typedef struct KnRestTable {
+typedef struct KnRemoteTable {
     KnMetadata *md;
     const char *location;               /* of the document; NULL = staged. In doc */
     const json_t *config, *credentials; /* or NULL; in doc */
-} KnRestTable;
+} KnRemoteTable;
 /** what names the answer in messages. ret->md is the caller's; the rest lives as long as doc. */
-KN_NODISCARD KnCode kn_rest_table_parse(json_t *doc, const char *what, KnRestTable *ret,
-                                        KnErr *err);
+KN_NODISCARD KnCode kn_remote_table_parse(json_t *doc, const char *what, KnRemoteTable *ret,
+                                          KnErr *err);
 
-struct KnRestSeen {
+struct KnRemoteSeen {
     char *etag; /* NULL = none */
     KnMetadata *md;
     char *location;
     json_t *config; /* of the last answer that had one, or NULL */
     json_t *credentials;
 };
-void kn_rest_seen_clear(KnRestSeen *seen);
+void kn_remote_seen_clear(KnRemoteSeen *seen);
 /** Remember the table as it is now. */
-KnRestSeen *kn_rest_see(KnRest *rest, const KnTableIdent *ident, const KnRestTable *table,
-                        const char *etag);
+KnRemoteSeen *kn_remote_see(KnRemote *rest, const KnTableIdent *ident, const KnRemoteTable *table,
+                            const char *etag);
 /** The bearer that the server gave for requests on this table, or NULL; seen may be NULL. */
-const char *kn_rest_table_token(const KnRestSeen *seen);
-const char *kn_rest_token_of(KnRest *rest, const KnTableIdent *ident);
+const char *kn_remote_table_token(const KnRemoteSeen *seen);
+const char *kn_remote_token_of(KnRemote *rest, const KnTableIdent *ident);
 /** What storage-credentials lend for a location: the config of the longest prefix, or NULL. */
-const json_t *kn_rest_lent(const json_t *credentials, KnStr location);
+const json_t *kn_remote_lent(const json_t *credentials, KnStr location);
 /** What reads and writes the table's files; borrowed. */
-KN_NODISCARD KnCode kn_rest_io(KnRest *rest, const KnTableIdent *ident, const KnRestSeen *seen,
-                               KnFileIO **ret, KnErr *err);
-void kn_rest_ios_close(KnRest *rest);
+KN_NODISCARD KnCode kn_remote_io(KnRemote *rest, const KnTableIdent *ident,
+                                 const KnRemoteSeen *seen, KnFileIO **ret, KnErr *err);
+void kn_remote_ios_close(KnRemote *rest);
 
 /* ---- operations (KnCatalogOps) ---- */
-KN_NODISCARD KnCode kn_rest_refuse_read_only(const KnRest *rest, KnErr *err);
-KN_NODISCARD KnCode kn_rest_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret,
-                                 KnErr *err);
-KN_NODISCARD KnCode kn_rest_create(KnCatalog *cat, const KnTableIdent *ident,
-                                   const KnCreateTable *create, KnTable **ret, KnErr *err);
-KN_NODISCARD KnCode kn_rest_register(KnCatalog *cat, const KnTableIdent *ident,
-                                     const char *location, KnTable **ret, KnErr *err);
-KN_NODISCARD KnCode kn_rest_drop(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
-KN_NODISCARD KnCode kn_rest_purge(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
-KN_NODISCARD KnCode kn_rest_rename(KnCatalog *cat, const KnTableIdent *from, const KnTableIdent *to,
+KN_NODISCARD KnCode kn_remote_refuse_read_only(const KnRemote *rest, KnErr *err);
+KN_NODISCARD KnCode kn_remote_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret,
                                    KnErr *err);
-KN_NODISCARD KnCode kn_rest_list(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err);
-KN_NODISCARD KnCode kn_rest_create_namespace(KnCatalog *cat, const char *const *levels, size_t n,
-                                             KnErr *err);
-KN_NODISCARD KnCode kn_rest_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit,
-                                   KnErr *err);
-KN_NODISCARD KnCode kn_rest_commit_all(KnCatalog *cat, const KnTableChanges *changes, KnErr *err);
+KN_NODISCARD KnCode kn_remote_create(KnCatalog *cat, const KnTableIdent *ident,
+                                     const KnCreateTable *create, KnTable **ret, KnErr *err);
+KN_NODISCARD KnCode kn_remote_register(KnCatalog *cat, const KnTableIdent *ident,
+                                       const char *location, KnTable **ret, KnErr *err);
+KN_NODISCARD KnCode kn_remote_drop(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
+KN_NODISCARD KnCode kn_remote_purge(KnCatalog *cat, const KnTableIdent *ident, KnErr *err);
+KN_NODISCARD KnCode kn_remote_rename(KnCatalog *cat, const KnTableIdent *from,
+                                     const KnTableIdent *to, KnErr *err);
+KN_NODISCARD KnCode kn_remote_list(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err);
+KN_NODISCARD KnCode kn_remote_create_namespace(KnCatalog *cat, const char *const *levels, size_t n,
+                                               KnErr *err);
+KN_NODISCARD KnCode kn_remote_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit,
+                                     KnErr *err);
+KN_NODISCARD KnCode kn_remote_commit_all(KnCatalog *cat, const KnTableChanges *changes, KnErr *err);
 /** All requirements have words in REST. */
-bool kn_rest_all_said(const KnTableCommit *commit);
+bool kn_remote_all_said(const KnTableCommit *commit);
 /** now has what commit does: its snapshot, or nothing that it would change. */
-bool kn_rest_is_applied(const KnMetadata *now, const KnTableCommit *commit);
+bool kn_remote_is_applied(const KnMetadata *now, const KnTableCommit *commit);

@@ -13,14 +13,14 @@
 #include "net/url.h"
 
 typedef struct Listing {
-    KnRest *rest;
+    KnRemote *rest;
     KnArena *arena; /* of one namespace */
     KnTableListFn fn;
     void *arg;
 } Listing;
 
 typedef struct Pages {
-    KnRest *rest;
+    KnRemote *rest;
     const char *url;    /* without a query */
     const char *parent; /* value of `parent`, or NULL */
     const char *what;
@@ -56,10 +56,10 @@ static KnCode one_page(const Pages *pages, KnBuf *token, json_t *all, KnErr *err
     KN_BUF_AUTO url = {0};
     const char *from = token->len ? token->data : "";
     KN_TRY(page_url(pages, from, &url, err));
-    KnRestCall call = {
-        .method = "GET", .url = url.data, .what = pages->what, .safety = KN_REST_READS};
-    KN_REST_ANSWER_AUTO answer = {0};
-    KN_TRY(kn_rest_send(pages->rest, &call, &answer, err));
+    KnRemoteCall call = {
+        .method = "GET", .url = url.data, .what = pages->what, .safety = KN_REMOTE_READS};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
+    KN_TRY(kn_remote_send(pages->rest, &call, &answer, err));
     json_t *items = NULL;
     const char *next = NULL;
     KN_TRY(page_parts(pages, answer.doc, &items, &next, err));
@@ -81,9 +81,9 @@ static KnCode all_pages(const Pages *pages, json_t **ret, KnErr *err)
     KnCode rc = KN_OK;
     int n = 0;
     do {
-        rc = ++n > KN_REST_PAGES_MAX ? kn_err_set(err, KN_E_CORRUPT, "%s: over %d pages",
-                                                  pages->what, KN_REST_PAGES_MAX)
-                                     : one_page(pages, &token, all, err);
+        rc = ++n > KN_REMOTE_PAGES_MAX ? kn_err_set(err, KN_E_CORRUPT, "%s: over %d pages",
+                                                    pages->what, KN_REMOTE_PAGES_MAX)
+                                       : one_page(pages, &token, all, err);
     } while (rc == KN_OK && token.len);
     if (rc == KN_OK)
         *ret = all;
@@ -100,7 +100,7 @@ static bool is_levels(const json_t *item)
         if (!json_is_string(json_array_get(item, i)))
             return false;
     }
-    return json_array_size(item) > 0 && json_array_size(item) <= KN_REST_DEPTH_MAX;
+    return json_array_size(item) > 0 && json_array_size(item) <= KN_REMOTE_DEPTH_MAX;
 }
 
 static const char *const *levels_of(KnArena *arena, const json_t *item)
@@ -157,7 +157,7 @@ static KnCode list_tables(const Listing *listing, const json_t *ns, KnErr *err)
     Pages pages = {
         .rest = listing->rest,
         .url = kn_arena_printf(arena, "%s/tables",
-                               kn_rest_namespace_url(listing->rest, arena, levels, n_levels)),
+                               kn_remote_namespace_url(listing->rest, arena, levels, n_levels)),
         .what = "list tables",
         .key = "identifiers"};
     KnErr why = {0};
@@ -181,16 +181,16 @@ static KnCode list_tables(const Listing *listing, const json_t *ns, KnErr *err)
     return KN_OK;
 }
 
-static KnCode children(KnRest *rest, const json_t *parent, json_t **ret, KnErr *err)
+static KnCode children(KnRemote *rest, const json_t *parent, json_t **ret, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     Pages pages = {.rest = rest,
-                   .url = kn_rest_url(rest, arena, "/namespaces"),
+                   .url = kn_remote_url(rest, arena, "/namespaces"),
                    .what = "list namespaces",
                    .key = "namespaces"};
     if (json_array_size(parent))
-        pages.parent =
-            kn_rest_namespace_text(rest, arena, levels_of(arena, parent), json_array_size(parent));
+        pages.parent = kn_remote_namespace_text(rest, arena, levels_of(arena, parent),
+                                                json_array_size(parent));
     return all_pages(&pages, ret, err);
 }
 
@@ -223,12 +223,12 @@ static KnCode visit(const Listing *listing, const json_t *parent, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_rest_list(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err)
+KnCode kn_remote_list(KnCatalog *cat, KnTableListFn fn, void *arg, KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     Listing listing = {.rest = rest, .fn = fn, .arg = arg};
-    KN_TRY(kn_rest_need(rest, KN_REST_LIST_NAMESPACES, err));
-    KN_TRY(kn_rest_need(rest, KN_REST_LIST_TABLES, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_LIST_NAMESPACES, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_LIST_TABLES, err));
     KN_JSON_AUTO top = json_array();
     return visit(&listing, top, err);
 }

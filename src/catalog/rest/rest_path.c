@@ -6,7 +6,7 @@
 
 enum { URL_MAX = 1 << 20 };
 
-static void put_levels(const KnRest *rest, KnBuf *buf, const char *const *levels, size_t n_levels)
+static void put_levels(const KnRemote *rest, KnBuf *buf, const char *const *levels, size_t n_levels)
 {
     for (size_t i = 0; i < n_levels; i++) {
         if (i)
@@ -15,29 +15,29 @@ static void put_levels(const KnRest *rest, KnBuf *buf, const char *const *levels
     }
 }
 
-const char *kn_rest_url(const KnRest *rest, KnArena *arena, const char *tail)
+const char *kn_remote_url(const KnRemote *rest, KnArena *arena, const char *tail)
 {
     return kn_arena_printf(arena, "%s%s%s", rest->base_uri, rest->prefix, tail);
 }
 
-const char *kn_rest_namespace_url(const KnRest *rest, KnArena *arena, const char *const *levels,
-                                  size_t n_levels)
+const char *kn_remote_namespace_url(const KnRemote *rest, KnArena *arena, const char *const *levels,
+                                    size_t n_levels)
 {
     return kn_arena_printf(arena, "%s%s/namespaces/%s", rest->base_uri, rest->prefix,
-                           kn_rest_namespace_text(rest, arena, levels, n_levels));
+                           kn_remote_namespace_text(rest, arena, levels, n_levels));
 }
 
-const char *kn_rest_table_url(const KnRest *rest, KnArena *arena, const KnTableIdent *ident)
+const char *kn_remote_table_url(const KnRemote *rest, KnArena *arena, const KnTableIdent *ident)
 {
     KN_BUF_AUTO buf = {0};
     kn_buf_init(&buf, URL_MAX);
     kn_url_encode(&buf, kn_str(ident->name), false);
-    const char *ns = kn_rest_namespace_url(rest, arena, ident->levels, ident->n_levels);
+    const char *ns = kn_remote_namespace_url(rest, arena, ident->levels, ident->n_levels);
     return kn_arena_printf(arena, "%s/tables/%s", ns, buf.len ? buf.data : "");
 }
 
-const char *kn_rest_namespace_text(const KnRest *rest, KnArena *arena, const char *const *levels,
-                                   size_t n_levels)
+const char *kn_remote_namespace_text(const KnRemote *rest, KnArena *arena,
+                                     const char *const *levels, size_t n_levels)
 {
     KN_BUF_AUTO buf = {0};
     kn_buf_init(&buf, URL_MAX);
@@ -45,7 +45,7 @@ const char *kn_rest_namespace_text(const KnRest *rest, KnArena *arena, const cha
     return kn_arena_strndup(arena, buf.len ? buf.data : "", buf.len);
 }
 
-json_t *kn_rest_ident_json(const KnTableIdent *ident)
+json_t *kn_remote_ident_json(const KnTableIdent *ident)
 {
     json_t *levels = json_array();
     for (size_t i = 0; i < ident->n_levels; i++)

@@ -13,7 +13,7 @@
 #include "catalog/rest/rest_internal.h"
 
 /* In the order of --rest-vendor's choices. */
-static const KnRestVendor vendors[] = {
+static const KnRemoteVendor vendors[] = {
     {.name = "rest"},
     {.name = "aistor",
      .path = "/_iceberg",
@@ -60,7 +60,7 @@ static KnCode authority(const char *uri, KnStr *ret_scheme, KnStr *ret, KnErr *e
     return KN_OK;
 }
 
-KnCode kn_rest_origin(KnArena *arena, const char *uri, const char **ret, KnErr *err)
+KnCode kn_remote_origin(KnArena *arena, const char *uri, const char **ret, KnErr *err)
 {
     KnStr scheme = {0}, at = {0};
     KN_TRY(authority(uri, &scheme, &at, err));
@@ -91,9 +91,9 @@ static const char *without_end(KnArena *arena, const char *uri)
     return kn_arena_strndup(arena, uri, len);
 }
 
-static KnCode take_uri(KnArena *arena, const KnLocator *loc, KnRestSettings *set, KnErr *err)
+static KnCode take_uri(KnArena *arena, const KnLocator *loc, KnRemoteSettings *set, KnErr *err)
 {
-    KN_TRY(kn_rest_origin(arena, loc->rest.uri, &set->origin, err));
+    KN_TRY(kn_remote_origin(arena, loc->rest.uri, &set->origin, err));
     if (strpbrk(loc->rest.uri, "?# \t\r\n"))
         return bad_uri(loc->rest.uri, "has more than a path behind the host", err);
     set->uri = without_end(arena, loc->rest.uri);
@@ -132,9 +132,10 @@ static KnCode header_value(const char *flag, const char *given, const char **ret
     return KN_OK;
 }
 
-static KnCode take_headers(KnArena *arena, const KnOptList *words, KnRestSettings *set, KnErr *err)
+static KnCode take_headers(KnArena *arena, const KnOptList *words, KnRemoteSettings *set,
+                           KnErr *err)
 {
-    KnRestHeader *headers = kn_arena_zalloc(arena, (words->len + 1) * sizeof(*headers));
+    KnRemoteHeader *headers = kn_arena_zalloc(arena, (words->len + 1) * sizeof(*headers));
     for (size_t i = 0; i < words->len; i++) {
         KnStr name = {words->items[i], strcspn(words->items[i], "=")};
         if (!words->items[i][name.len] || !is_token(name))
@@ -165,7 +166,8 @@ static bool is_secret(const char *key)
     return !strcasecmp(key, "token") || !strcasecmp(key, "credential");
 }
 
-static KnCode take_options(KnArena *arena, const KnOptList *words, KnRestSettings *set, KnErr *err)
+static KnCode take_options(KnArena *arena, const KnOptList *words, KnRemoteSettings *set,
+                           KnErr *err)
 {
     set->properties = json_object();
     for (size_t i = 0; i < words->len; i++) {
@@ -200,7 +202,7 @@ static KnCode check_secret(const char *variable_name, const char *value, KnErr *
     return KN_OK;
 }
 
-static KnCode take_secrets(KnArena *arena, const KnLocator *loc, KnRestSettings *set, KnErr *err)
+static KnCode take_secrets(KnArena *arena, const KnLocator *loc, KnRemoteSettings *set, KnErr *err)
 {
     const char *token = variable("KNUT_REST_TOKEN", "BIFROST_CATALOG_TOKEN");
     const char *credential = variable("KNUT_REST_CREDENTIAL", "BIFROST_CATALOG_CREDENTIAL");
@@ -224,7 +226,7 @@ static KnCode take_secrets(KnArena *arena, const KnLocator *loc, KnRestSettings 
     return KN_OK;
 }
 
-static KnCode check_secrets(const KnRestSettings *set, KnErr *err)
+static KnCode check_secrets(const KnRemoteSettings *set, KnErr *err)
 {
     if (set->client_secret && set->vendor->token_only)
         return kn_err_set(
@@ -244,23 +246,23 @@ static KnCode check_secrets(const KnRestSettings *set, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_rest_settings(KnArena *arena, const KnLocator *loc, KnRestSettings *set, KnErr *err)
+KnCode kn_remote_settings(KnArena *arena, const KnLocator *loc, KnRemoteSettings *set, KnErr *err)
 {
     set->vendor = &vendors[loc->rest.vendor];
     set->warehouse = loc->rest.warehouse;
     set->sigv4 = loc->rest.sigv4 ? loc->rest.sigv4 : set->vendor->sigv4;
     set->scope = loc->rest.scope ? loc->rest.scope : set->vendor->scope;
     set->oauth2_uri = loc->rest.oauth2_uri;
-    set->delegation = loc->rest.delegation == KN_REST_DELEGATION_AUTO
+    set->delegation = loc->rest.delegation == KN_REMOTE_DELEGATION_AUTO
                           ? !set->vendor->own_keys
-                          : loc->rest.delegation == KN_REST_DELEGATION_VENDED;
+                          : loc->rest.delegation == KN_REMOTE_DELEGATION_VENDED;
     KN_TRY(take_uri(arena, loc, set, err));
     if (set->vendor->wants_warehouse && !set->warehouse)
         return kn_err_set(err, KN_E_INVAL, "--rest-vendor %s needs --rest-warehouse NAME",
                           set->vendor->name);
     if (set->oauth2_uri) {
         const char *origin = NULL;
-        KN_TRY(kn_err_wrap(err, kn_rest_origin(arena, set->oauth2_uri, &origin, err),
+        KN_TRY(kn_err_wrap(err, kn_remote_origin(arena, set->oauth2_uri, &origin, err),
                            "--rest-oauth2-uri"));
     }
     KN_TRY(take_headers(arena, &loc->rest.headers, set, err));

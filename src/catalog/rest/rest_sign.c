@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rest_sign.c - what a request carries of us beside a token: Basic, SigV4, the program's name. */
+/* rest_sign.c - what a request carries of us beside a token: Basic, SigV4. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +8,7 @@
 #include "net/digest.h"
 #include "net/sigv4.h"
 
-const char *kn_rest_user_agent(void)
-{
-    return "knut";
-}
-
-const char *kn_rest_basic(KnArena *arena, const char *id_and_secret)
+const char *kn_remote_basic(KnArena *arena, const char *id_and_secret)
 {
     size_t len = strlen(id_and_secret);
     char *text = kn_arena_alloc(arena, 4 * ((len + 2) / 3) + 1);
@@ -21,9 +16,9 @@ const char *kn_rest_basic(KnArena *arena, const char *id_and_secret)
     return kn_arena_printf(arena, "Basic %s", text);
 }
 
-KnCode kn_rest_sign(KnRest *rest, KnArena *arena, KnHttpRequest *req, KnErr *err)
+KnCode kn_remote_sign(KnRemote *rest, KnArena *arena, KnHttpRequest *req, KnErr *err)
 {
-    const char *region = kn_rest_property(rest, "rest.signing-region");
+    const char *region = kn_remote_property(rest, "rest.signing-region");
     KnSigV4 sig = {.access_key_id = getenv("AWS_ACCESS_KEY_ID"),
                    .secret_access_key = getenv("AWS_SECRET_ACCESS_KEY"),
                    .session_token = getenv("AWS_SESSION_TOKEN"),

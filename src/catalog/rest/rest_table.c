@@ -20,53 +20,53 @@ static char *copy_text(const char *text)
 
 /* ---- what was seen ---- */
 
-static KnRestSeen *find_seen(KnRest *rest, const KnTableIdent *ident)
+static KnRemoteSeen *find_seen(KnRemote *rest, const KnTableIdent *ident)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     return kn_map_find(rest->seen, kn_str(kn_table_ident_format(arena, ident)));
 }
 
-static KnRestSeen *need_seen(KnRest *rest, const KnTableIdent *ident)
+static KnRemoteSeen *need_seen(KnRemote *rest, const KnTableIdent *ident)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     bool is_new = false;
     void **slot =
         kn_map_get_or_add(rest->seen, kn_str(kn_table_ident_format(arena, ident)), &is_new);
     if (is_new) {
-        *slot = calloc(1, sizeof(KnRestSeen));
+        *slot = calloc(1, sizeof(KnRemoteSeen));
         if (!*slot)
             abort();
     }
     return *slot;
 }
 
-const char *kn_rest_token_of(KnRest *rest, const KnTableIdent *ident)
+const char *kn_remote_token_of(KnRemote *rest, const KnTableIdent *ident)
 {
-    return kn_rest_table_token(find_seen(rest, ident));
+    return kn_remote_table_token(find_seen(rest, ident));
 }
 
-void kn_rest_seen_clear(KnRestSeen *seen)
+void kn_remote_seen_clear(KnRemoteSeen *seen)
 {
     kn_metadata_unref(seen->md);
     free(seen->etag);
     free(seen->location);
     kn_json_freep(&seen->config);
     kn_json_freep(&seen->credentials);
-    *seen = (KnRestSeen){0};
+    *seen = (KnRemoteSeen){0};
 }
 
-static void forget(KnRest *rest, const KnTableIdent *ident)
+static void forget(KnRemote *rest, const KnTableIdent *ident)
 {
-    KnRestSeen *seen = find_seen(rest, ident);
+    KnRemoteSeen *seen = find_seen(rest, ident);
     if (seen)
-        kn_rest_seen_clear(seen);
+        kn_remote_seen_clear(seen);
 }
 
 /* An answer without credentials (to a commit) leaves those of the load in force. */
-KnRestSeen *kn_rest_see(KnRest *rest, const KnTableIdent *ident, const KnRestTable *table,
-                        const char *etag)
+KnRemoteSeen *kn_remote_see(KnRemote *rest, const KnTableIdent *ident, const KnRemoteTable *table,
+                            const char *etag)
 {
-    KnRestSeen *seen = need_seen(rest, ident);
+    KnRemoteSeen *seen = need_seen(rest, ident);
     kn_metadata_unref(seen->md);
     free(seen->etag);
     free(seen->location);
@@ -84,21 +84,21 @@ KnRestSeen *kn_rest_see(KnRest *rest, const KnTableIdent *ident, const KnRestTab
 
 /* ---- load ---- */
 
-static KnCode handle(KnRest *rest, const KnTableIdent *ident, const KnRestSeen *seen, KnTable **ret,
-                     KnErr *err)
+static KnCode handle(KnRemote *rest, const KnTableIdent *ident, const KnRemoteSeen *seen,
+                     KnTable **ret, KnErr *err)
 {
     KnFileIO *io = NULL;
-    KN_TRY(kn_rest_io(rest, ident, seen, &io, err));
+    KN_TRY(kn_remote_io(rest, ident, seen, &io, err));
     *ret = kn_table_new(&rest->base, ident, io, kn_metadata_ref(seen->md), seen->location);
     return KN_OK;
 }
 
 /* The answer to a load, a create or a register: its table, seen and handed on. */
-static KnCode take_table(KnRest *rest, const KnTableIdent *ident, const char *what,
-                         KnRestAnswer *answer, KnTable **ret, KnErr *err)
+static KnCode take_table(KnRemote *rest, const KnTableIdent *ident, const char *what,
+                         KnRemoteAnswer *answer, KnTable **ret, KnErr *err)
 {
-    KnRestTable table = {0};
-    KN_TRY(kn_rest_table_parse(answer->doc, what, &table, err));
+    KnRemoteTable table = {0};
+    KN_TRY(kn_remote_table_parse(answer->doc, what, &table, err));
     KnCode rc = KN_OK;
     if (!table.location)
         rc = kn_err_set(err, KN_E_CORRUPT,
@@ -106,7 +106,7 @@ static KnCode take_table(KnRest *rest, const KnTableIdent *ident, const char *wh
                         "only",
                         what);
     else
-        rc = handle(rest, ident, kn_rest_see(rest, ident, &table, answer->etag), ret, err);
+        rc = handle(rest, ident, kn_remote_see(rest, ident, &table, answer->etag), ret, err);
     kn_metadata_unref(table.md);
     return rc;
 }
@@ -116,22 +116,22 @@ static const char *saying(KnArena *arena, const char *verb, const KnTableIdent *
     return kn_arena_printf(arena, "%s %s", verb, kn_table_ident_format(arena, ident));
 }
 
-KnCode kn_rest_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret, KnErr *err)
+KnCode kn_remote_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret, KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(kn_rest_need(rest, KN_REST_LOAD_TABLE, err));
-    const KnRestSeen *seen = find_seen(rest, ident);
-    KnRestCall call = {.method = "GET",
-                       .url = kn_rest_table_url(rest, arena, ident),
-                       .what = saying(arena, "load table", ident),
-                       .safety = KN_REST_READS,
-                       .etag = seen && seen->md ? seen->etag : NULL,
-                       .token = kn_rest_table_token(seen),
-                       .delegated = true,
-                       .max = KN_REST_ANSWER_MAX};
-    KN_REST_ANSWER_AUTO answer = {0};
-    KN_TRY(kn_rest_send(rest, &call, &answer, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_LOAD_TABLE, err));
+    const KnRemoteSeen *seen = find_seen(rest, ident);
+    KnRemoteCall call = {.method = "GET",
+                         .url = kn_remote_table_url(rest, arena, ident),
+                         .what = saying(arena, "load table", ident),
+                         .safety = KN_REMOTE_READS,
+                         .etag = seen && seen->md ? seen->etag : NULL,
+                         .token = kn_remote_table_token(seen),
+                         .delegated = true,
+                         .max = KN_REMOTE_ANSWER_MAX};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
+    KN_TRY(kn_remote_send(rest, &call, &answer, err));
     if (answer.status != 304)
         return take_table(rest, ident, call.what, &answer, ret, err);
     if (!call.etag)
@@ -156,26 +156,26 @@ static KnCode namespace_body(const char *const *levels, size_t n, json_t **ret, 
     return KN_OK;
 }
 
-static KnCode add_namespace(KnRest *rest, const char *const *levels, size_t n, KnErr *err)
+static KnCode add_namespace(KnRemote *rest, const char *const *levels, size_t n, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_JSON_AUTO body = NULL;
     KN_TRY(namespace_body(levels, n, &body, err));
     KnTableIdent shown = {.levels = levels, .n_levels = n - 1, .name = levels[n - 1]};
-    KnRestCall call = {.method = "POST",
-                       .url = kn_rest_url(rest, arena, "/namespaces"),
-                       .what = saying(arena, "create namespace", &shown),
-                       .safety = KN_REST_CHANGES,
-                       .body = body};
-    KN_REST_ANSWER_AUTO answer = {0};
-    return kn_rest_send(rest, &call, &answer, err);
+    KnRemoteCall call = {.method = "POST",
+                         .url = kn_remote_url(rest, arena, "/namespaces"),
+                         .what = saying(arena, "create namespace", &shown),
+                         .safety = KN_REMOTE_CHANGES,
+                         .body = body};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
+    return kn_remote_send(rest, &call, &answer, err);
 }
 
 /* Outer levels first: servers with nested namespaces want them to exist. */
-KnCode kn_rest_create_namespace(KnCatalog *cat, const char *const *levels, size_t n, KnErr *err)
+KnCode kn_remote_create_namespace(KnCatalog *cat, const char *const *levels, size_t n, KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
-    KN_TRY(kn_rest_need(rest, KN_REST_CREATE_NAMESPACE, err));
+    KnRemote *rest = (KnRemote *)cat;
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_CREATE_NAMESPACE, err));
     for (size_t i = 1; i <= n; i++) {
         KnErr why = {0};
         KnCode rc = add_namespace(rest, levels, i, &why);
@@ -189,21 +189,21 @@ KnCode kn_rest_create_namespace(KnCatalog *cat, const char *const *levels, size_
 }
 
 /* Sends call; where the namespace is missing, makes it and sends again. */
-static KnCode send_into_namespace(KnRest *rest, const KnRestCall *call, const KnTableIdent *ident,
-                                  KnRestAnswer *answer, KnErr *err)
+static KnCode send_into_namespace(KnRemote *rest, const KnRemoteCall *call,
+                                  const KnTableIdent *ident, KnRemoteAnswer *answer, KnErr *err)
 {
     KnErr why = {0};
-    KnCode rc = kn_rest_send(rest, call, answer, &why);
+    KnCode rc = kn_remote_send(rest, call, answer, &why);
     if (rc == KN_E_NOTFOUND && why.about == KN_ABOUT_NAMESPACE) {
-        KN_TRY(kn_rest_create_namespace(&rest->base, ident->levels, ident->n_levels, err));
-        return kn_rest_send(rest, call, answer, err);
+        KN_TRY(kn_remote_create_namespace(&rest->base, ident->levels, ident->n_levels, err));
+        return kn_remote_send(rest, call, answer, err);
     }
     if (rc != KN_OK && err)
         *err = why;
     return rc;
 }
 
-KnCode kn_rest_refuse_read_only(const KnRest *rest, KnErr *err)
+KnCode kn_remote_refuse_read_only(const KnRemote *rest, KnErr *err)
 {
     if (!rest->base.ops->read_only)
         return KN_OK;
@@ -248,11 +248,11 @@ static KnCode create_body(const KnTableIdent *ident, const KnCreateTable *create
 
 /* A create whose answer was lost and a table that is there now: ours or another's cannot be told.
  */
-static KnCode unknown_create(KnRest *rest, const KnTableIdent *ident, KnErr *err)
+static KnCode unknown_create(KnRemote *rest, const KnTableIdent *ident, KnErr *err)
 {
     KnTable *tbl = NULL;
     KnErr look = {0};
-    KnCode rc = kn_rest_load(&rest->base, ident, &tbl, &look);
+    KnCode rc = kn_remote_load(&rest->base, ident, &tbl, &look);
     kn_table_free(tbl);
     if (rc == KN_E_NOTFOUND && err)
         return kn_err_wrap(err, KN_E_UNKNOWN, "the table is not there now, and may yet appear");
@@ -261,24 +261,24 @@ static KnCode unknown_create(KnRest *rest, const KnTableIdent *ident, KnErr *err
     return KN_E_UNKNOWN;
 }
 
-KnCode kn_rest_create(KnCatalog *cat, const KnTableIdent *ident, const KnCreateTable *create,
-                      KnTable **ret, KnErr *err)
+KnCode kn_remote_create(KnCatalog *cat, const KnTableIdent *ident, const KnCreateTable *create,
+                        KnTable **ret, KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_JSON_AUTO body = NULL;
-    KN_TRY(kn_rest_refuse_read_only(rest, err));
-    KN_TRY(kn_rest_need(rest, KN_REST_CREATE_TABLE, err));
+    KN_TRY(kn_remote_refuse_read_only(rest, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_CREATE_TABLE, err));
     KN_TRY(create_body(ident, create, &body, err));
-    const char *ns = kn_rest_namespace_url(rest, arena, ident->levels, ident->n_levels);
-    KnRestCall call = {.method = "POST",
-                       .url = kn_arena_printf(arena, "%s/tables", ns),
-                       .what = saying(arena, "create table", ident),
-                       .safety = KN_REST_CHANGES,
-                       .delegated = true,
-                       .body = body,
-                       .max = KN_REST_ANSWER_MAX};
-    KN_REST_ANSWER_AUTO answer = {0};
+    const char *ns = kn_remote_namespace_url(rest, arena, ident->levels, ident->n_levels);
+    KnRemoteCall call = {.method = "POST",
+                         .url = kn_arena_printf(arena, "%s/tables", ns),
+                         .what = saying(arena, "create table", ident),
+                         .safety = KN_REMOTE_CHANGES,
+                         .delegated = true,
+                         .body = body,
+                         .max = KN_REMOTE_ANSWER_MAX};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
     KnCode rc = send_into_namespace(rest, &call, ident, &answer, err);
     if (rc == KN_E_UNKNOWN)
         return unknown_create(rest, ident, err);
@@ -286,25 +286,25 @@ KnCode kn_rest_create(KnCatalog *cat, const KnTableIdent *ident, const KnCreateT
     return take_table(rest, ident, call.what, &answer, ret, err);
 }
 
-KnCode kn_rest_register(KnCatalog *cat, const KnTableIdent *ident, const char *location,
-                        KnTable **ret, KnErr *err)
+KnCode kn_remote_register(KnCatalog *cat, const KnTableIdent *ident, const char *location,
+                          KnTable **ret, KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(kn_rest_refuse_read_only(rest, err));
-    KN_TRY(kn_rest_need(rest, KN_REST_REGISTER_TABLE, err));
+    KN_TRY(kn_remote_refuse_read_only(rest, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_REGISTER_TABLE, err));
     KN_JSON_AUTO body = json_pack("{s:s, s:s}", "name", ident->name, "metadata-location", location);
     if (!body)
         return kn_err_set(err, KN_E_INVAL, "register table: a text is not UTF-8");
-    const char *ns = kn_rest_namespace_url(rest, arena, ident->levels, ident->n_levels);
-    KnRestCall call = {.method = "POST",
-                       .url = kn_arena_printf(arena, "%s/register", ns),
-                       .what = saying(arena, "register table", ident),
-                       .safety = KN_REST_CHANGES,
-                       .delegated = true,
-                       .body = body,
-                       .max = KN_REST_ANSWER_MAX};
-    KN_REST_ANSWER_AUTO answer = {0};
+    const char *ns = kn_remote_namespace_url(rest, arena, ident->levels, ident->n_levels);
+    KnRemoteCall call = {.method = "POST",
+                         .url = kn_arena_printf(arena, "%s/register", ns),
+                         .what = saying(arena, "register table", ident),
+                         .safety = KN_REMOTE_CHANGES,
+                         .delegated = true,
+                         .body = body,
+                         .max = KN_REMOTE_ANSWER_MAX};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
     KN_TRY(send_into_namespace(rest, &call, ident, &answer, err));
     return take_table(rest, ident, call.what, &answer, ret, err);
 }
@@ -313,47 +313,48 @@ KnCode kn_rest_register(KnCatalog *cat, const KnTableIdent *ident, const char *l
 
 static KnCode drop(KnCatalog *cat, const KnTableIdent *ident, bool purge, KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(kn_rest_refuse_read_only(rest, err));
-    KN_TRY(kn_rest_need(rest, KN_REST_DROP_TABLE, err));
-    KnRestCall call = {.method = "DELETE",
-                       .url = kn_arena_printf(arena, "%s?purgeRequested=%s",
-                                              kn_rest_table_url(rest, arena, ident),
-                                              purge ? "true" : "false"),
-                       .what = saying(arena, purge ? "purge table" : "drop table", ident),
-                       .safety = KN_REST_CHANGES,
-                       .gone_is_done = true};
-    KN_REST_ANSWER_AUTO answer = {0};
-    KN_TRY(kn_rest_send(rest, &call, &answer, err));
+    KN_TRY(kn_remote_refuse_read_only(rest, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_DROP_TABLE, err));
+    KnRemoteCall call = {.method = "DELETE",
+                         .url = kn_arena_printf(arena, "%s?purgeRequested=%s",
+                                                kn_remote_table_url(rest, arena, ident),
+                                                purge ? "true" : "false"),
+                         .what = saying(arena, purge ? "purge table" : "drop table", ident),
+                         .safety = KN_REMOTE_CHANGES,
+                         .gone_is_done = true};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
+    KN_TRY(kn_remote_send(rest, &call, &answer, err));
     forget(rest, ident);
     return KN_OK;
 }
 
-KnCode kn_rest_drop(KnCatalog *cat, const KnTableIdent *ident, KnErr *err)
+KnCode kn_remote_drop(KnCatalog *cat, const KnTableIdent *ident, KnErr *err)
 {
     return drop(cat, ident, false, err);
 }
 
-KnCode kn_rest_purge(KnCatalog *cat, const KnTableIdent *ident, KnErr *err)
+KnCode kn_remote_purge(KnCatalog *cat, const KnTableIdent *ident, KnErr *err)
 {
     return drop(cat, ident, true, err);
 }
 
-KnCode kn_rest_rename(KnCatalog *cat, const KnTableIdent *from, const KnTableIdent *to, KnErr *err)
+KnCode kn_remote_rename(KnCatalog *cat, const KnTableIdent *from, const KnTableIdent *to,
+                        KnErr *err)
 {
-    KnRest *rest = (KnRest *)cat;
+    KnRemote *rest = (KnRemote *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KN_TRY(kn_rest_refuse_read_only(rest, err));
-    KN_TRY(kn_rest_need(rest, KN_REST_RENAME_TABLE, err));
-    KN_JSON_AUTO body = json_pack("{s:o, s:o}", "source", kn_rest_ident_json(from), "destination",
-                                  kn_rest_ident_json(to));
-    KnRestCall call = {.method = "POST",
-                       .url = kn_rest_url(rest, arena, "/tables/rename"),
-                       .what = saying(arena, "rename table", from),
-                       .safety = KN_REST_CHANGES,
-                       .body = body};
-    KN_REST_ANSWER_AUTO answer = {0};
+    KN_TRY(kn_remote_refuse_read_only(rest, err));
+    KN_TRY(kn_remote_need(rest, KN_REMOTE_RENAME_TABLE, err));
+    KN_JSON_AUTO body = json_pack("{s:o, s:o}", "source", kn_remote_ident_json(from), "destination",
+                                  kn_remote_ident_json(to));
+    KnRemoteCall call = {.method = "POST",
+                         .url = kn_remote_url(rest, arena, "/tables/rename"),
+                         .what = saying(arena, "rename table", from),
+                         .safety = KN_REMOTE_CHANGES,
+                         .body = body};
+    KN_REMOTE_ANSWER_AUTO answer = {0};
     KN_TRY(send_into_namespace(rest, &call, to, &answer, err));
     forget(rest, from);
     forget(rest, to);

@@ -81,20 +81,37 @@ static KnCode purge(const KnCall *call, bool dry_run, KnErr *err)
     return rc == KN_OK ? closed : rc;
 }
 
+/* A catalog server removes the files itself, when it wants to: how many is not known here. */
+static KnCode print_left_to_server(const KnCall *call, KnErr *err)
+{
+    static const KnOutColumn columns[] = {
+        {"table", false}, {"files", true}, {"bytes", true}, {"left", true}};
+    KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 4);
+    kn_out_text(out, kn_call_locator(call)->table);
+    kn_out_null(out);
+    kn_out_null(out);
+    kn_out_null(out);
+    return kn_out_close(out, err);
+}
+
 static KnCode run_drop(KnCall *call, KnErr *err)
 {
     const DropOptions *opts = call->options;
     if (opts->dry_run && !opts->purge)
         return kn_err_set(err, KN_E_INVAL, "--dry-run goes with --purge");
-    if (opts->purge)
-        return purge(call, opts->dry_run, err);
     KnCatalog *cat = NULL;
     KnTableIdent ident = {0};
     KN_TRY(open_catalog(call, &ident, &cat, err));
-    KnCode rc = cat->ops->drop(cat, &ident, err);
+    bool by_server = cat->ops->purge && opts->purge && !opts->dry_run;
+    KnCode rc = by_server     ? cat->ops->purge(cat, &ident, err)
+                : opts->purge ? KN_OK
+                              : cat->ops->drop(cat, &ident, err);
     kn_catalog_close(cat);
     KN_TRY(rc);
-    return print_drop(call, &(KnSweepResult){0}, err);
+    if (by_server)
+        return print_left_to_server(call, err);
+    return opts->purge ? purge(call, opts->dry_run, err)
+                       : print_drop(call, &(KnSweepResult){0}, err);
 }
 
 /* ---- register, rename ---- */

@@ -824,11 +824,11 @@ static void the_longest_prefix_lends_its_keys(void **state)
     static const char *const pairs[][2] = {
         {"s3://b/x", "1"}, {"s3://b/a/x", "2"}, {"s3://b/a/b/c", "3"}};
     for (size_t i = 0; i < COUNT(pairs); i++) {
-        const json_t *config = kn_rest_lent(lent, kn_str(pairs[i][0]));
+        const json_t *config = kn_remote_lent(lent, kn_str(pairs[i][0]));
         assert_string_equal(json_string_value(json_object_get(config, "k")), pairs[i][1]);
     }
-    assert_null(kn_rest_lent(lent, kn_str("s3://c/x")));
-    assert_null(kn_rest_lent(NULL, kn_str("s3://c/x")));
+    assert_null(kn_remote_lent(lent, kn_str("s3://c/x")));
+    assert_null(kn_remote_lent(NULL, kn_str("s3://c/x")));
 }
 
 int main(void)
