@@ -236,6 +236,8 @@ static void set_callbacks(KnHttpTransfer *transfer)
     (void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
     (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    if (transfer->call->req.no_proxy)
+        (void)curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     if (transfer->call->req.accept_gzip)
         (void)curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
 }

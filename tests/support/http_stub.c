@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -194,6 +195,8 @@ static void *accept_all(void *arg)
         int fd = accept(stub->listener, NULL, NULL);
         if (fd < 0)
             continue;
+        int one = 1; /* answers go out in several pieces */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         (void)pthread_mutex_lock(&stub->mutex);
         int n = stub->n_connections++;
         (void)pthread_mutex_unlock(&stub->mutex);

@@ -106,6 +106,27 @@ static KnCode forward_engine_path(KnFileIO *io, KnArena *arena, KnStr location, 
     return rc;
 }
 
+static KnCode forward_engine_target(KnFileIO *io, KnArena *arena, KnStr location, const char **ret,
+                                    KnErr *err)
+{
+    Fault *fault = self(io);
+    bool lost;
+    KN_TRY(before(fault, "engine_target", &lost, err));
+    const char *path = NULL;
+    KnCode rc = kn_io_engine_target(fault->inner, arena, location, &path, err);
+    rc = after(fault, "engine_target", lost, rc, err);
+    if (rc == KN_OK)
+        *ret = path;
+    return rc;
+}
+
+/* Not a call to the storage: not counted. */
+static KnCode forward_engine_access(KnFileIO *io, KnArena *arena, KnStr location, KnIoAccess *ret,
+                                    KnErr *err)
+{
+    return kn_io_engine_access(self(io)->inner, arena, location, ret, err);
+}
+
 static KnCode forward_sync(KnFileIO *io, KnStr location, KnErr *err)
 {
     Fault *fault = self(io);
@@ -132,10 +153,15 @@ static const KnFileIOOps fault_ops = {
     .scheme = "fault",
     .stat = forward_stat,
     .read = forward_read,
+    .read_all = kn_io_plain_read_all,
+    .read_ranges = kn_io_plain_read_ranges,
     .write = forward_write,
     .list = forward_list,
     .remove = forward_remove,
+    .remove_batch = 1,
     .engine_path = forward_engine_path,
+    .engine_target = forward_engine_target,
+    .engine_access = forward_engine_access,
     .sync = forward_sync,
     .prepare_dir = forward_prepare_dir,
     .close = fault_close,
