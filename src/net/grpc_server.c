@@ -30,7 +30,6 @@ typedef struct Call {
     KnGrpcCall pub;
     KnHttpdJob job;
     KnGrpcServer *srv;
-    const KnGrpcMethod *method;
     void *self;
     int64_t deadline_us; /* monotonic; 0 = none */
     FlowState state;
@@ -137,7 +136,7 @@ static void run_unary(Call *call)
     kn_buf_init(&out, call->srv->opts.max_reply);
     size_t begin = kn_grpc_frame_begin(&out);
     KnErr err = {0};
-    int code = call->method->call(call->self, &call->pub, &out, &err);
+    int code = call->pub.method->call(call->self, &call->pub, &out, &err);
     if (code == KN_GRPC_OK && out.failed) {
         code = KN_GRPC_RESOURCE_EXHAUSTED;
         kn_err_set(&err, KN_E_NOMEM, "the answer is too large");
@@ -148,8 +147,8 @@ static void run_unary(Call *call)
     } else {
         refuse(call->pub.stream, code, err.msg);
     }
-    if (call->method->ended)
-        call->method->ended(call->self, &call->pub);
+    if (call->pub.method->ended)
+        call->pub.method->ended(call->self, &call->pub);
 }
 
 static bool is_late(const Call *call)
@@ -206,8 +205,8 @@ static void end_flow(Call *call)
 
 static void let_go(Call *call)
 {
-    if (call->method->ended)
-        call->method->ended(call->self, &call->pub);
+    if (call->pub.method->ended)
+        call->pub.method->ended(call->self, &call->pub);
     (void)kn_h2_stream_unref(call->pub.stream); /* the call dies with it */
 }
 
@@ -240,7 +239,7 @@ static void pull_job(KnHttpdJob *job)
     KnErr err = {0};
     int code = KN_GRPC_CANCELLED;
     if (!kn_h2_stream_is_gone(st))
-        code = call->method->call(call->self, &call->pub, &out, &err);
+        code = call->pub.method->call(call->self, &call->pub, &out, &err);
     if (code == KN_GRPC_GO_ON && atomic_load(&call->srv->shut)) {
         code = KN_GRPC_UNAVAILABLE;
         kn_err_set(&err, KN_E_CANCELLED, "the server is shutting down");
@@ -363,9 +362,9 @@ static void on_request(void *self, KnH2Stream *st)
         return;
     KnArena *arena = kn_h2_stream_arena(st);
     Call *call = kn_arena_zalloc(arena, sizeof(*call));
-    call->pub = (KnGrpcCall){.arena = arena, .message = message, .peer = req->peer, .stream = st};
+    call->pub = (KnGrpcCall){
+        .arena = arena, .message = message, .method = method, .peer = req->peer, .stream = st};
     call->srv = srv;
-    call->method = method;
     call->self = method_self;
     call->deadline_us = deadline_of(st);
     if (method->kind == KN_GRPC_QUICK)

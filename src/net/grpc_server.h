@@ -15,6 +15,7 @@
 #include "net/http2_server.h"
 
 typedef struct KnGrpcServer KnGrpcServer;
+typedef struct KnGrpcMethod KnGrpcMethod;
 
 typedef struct KnGrpcCall {
     KnArena *arena;   /* dies with the call */
@@ -22,6 +23,7 @@ typedef struct KnGrpcCall {
     const char *peer; /* "127.0.0.1:5000" */
     void *state;      /* of a flow: its own, NULL at first; in arena */
     KnH2Stream *stream;
+    const KnGrpcMethod *method;
 } KnGrpcCall;
 
 /** A request's metadata; empty with ptr NULL when it is not there. */
@@ -30,7 +32,7 @@ KnStr kn_grpc_call_metadata(const KnGrpcCall *call, const char *name);
 typedef enum KnGrpcKind { KN_GRPC_QUICK, KN_GRPC_BLOCKING, KN_GRPC_FLOW } KnGrpcKind;
 #define KN_GRPC_GO_ON (-1) /* what a flow returns while it has not ended */
 
-typedef struct KnGrpcMethod {
+struct KnGrpcMethod {
     const char *path; /* "/package.Service/Method" */
     KnGrpcKind kind;
     /* Unary: append the answer's message to out and return KN_GRPC_OK, or a code with err->msg as
@@ -41,7 +43,8 @@ typedef struct KnGrpcMethod {
     int (*call)(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err);
     /* A flow's end, whatever the reason: free what state holds outside the arena. May be NULL. */
     void (*ended)(void *self, KnGrpcCall *call);
-} KnGrpcMethod;
+    const void *arg; /* for call, which has it as call->method->arg */
+};
 
 typedef struct KnGrpcService {
     const KnGrpcMethod *methods; /* outlive the server */

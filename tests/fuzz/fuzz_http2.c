@@ -22,7 +22,7 @@ static int echo(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err)
     return call->message.len % 3 == 2 ? KN_GRPC_NOT_FOUND : KN_GRPC_OK;
 }
 
-static const KnGrpcMethod methods[] = {{"/t.S/Echo", KN_GRPC_QUICK, echo, NULL}};
+static const KnGrpcMethod methods[] = {{"/t.S/Echo", KN_GRPC_QUICK, echo, NULL, NULL}};
 
 static bool feed(KnH2Session *ses, const uint8_t *data, size_t size)
 {

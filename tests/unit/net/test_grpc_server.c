@@ -73,9 +73,9 @@ static void count_ended(void *self, KnGrpcCall *call)
 }
 
 static const KnGrpcMethod methods[] = {
-    {"/t.S/Echo", KN_GRPC_QUICK, echo, NULL},
-    {"/t.S/Wait", KN_GRPC_BLOCKING, wait_for_go, NULL},
-    {"/t.S/Count", KN_GRPC_FLOW, count, count_ended},
+    {"/t.S/Echo", KN_GRPC_QUICK, echo, NULL, NULL},
+    {"/t.S/Wait", KN_GRPC_BLOCKING, wait_for_go, NULL, NULL},
+    {"/t.S/Count", KN_GRPC_FLOW, count, count_ended, NULL},
 };
 
 static void open_server(Fixture *fx, KnGrpcOptions opts)
