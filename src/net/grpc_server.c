@@ -431,16 +431,9 @@ KnGrpcServer *kn_grpc_server_new(const KnGrpcOptions *opts)
     return srv;
 }
 
-KnCode kn_grpc_server_open(KnListen *listening, const KnGrpcOptions *opts, KnGrpcServer **ret,
-                           KnErr *err)
+KnCode kn_grpc_server_listen(KnGrpcServer *srv, KnListen *listening, KnErr *err)
 {
-    KnGrpcServer *srv = kn_grpc_server_new(opts);
-    KnCode rc = kn_h2_server_open(listening, &opts->http, &kn_grpc_handler, srv, &srv->http, err);
-    if (rc == KN_OK)
-        *ret = srv;
-    else
-        (void)kn_grpc_server_close(srv, 0);
-    return rc;
+    return kn_h2_server_open(listening, &srv->opts.http, &kn_grpc_handler, srv, &srv->http, err);
 }
 
 void kn_grpc_server_wake(KnGrpcServer *srv)

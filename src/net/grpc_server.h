@@ -63,9 +63,10 @@ typedef struct KnGrpcOptions {
     size_t max_reply;   /* bytes of one answer [256 MiB] */
 } KnGrpcOptions;
 
+/** Serves once it listens. */
+KnGrpcServer *kn_grpc_server_new(const KnGrpcOptions *opts);
 /** Takes over the listening socket, also on failure. */
-KN_NODISCARD KnCode kn_grpc_server_open(KnListen *listening, const KnGrpcOptions *opts,
-                                        KnGrpcServer **ret, KnErr *err);
+KN_NODISCARD KnCode kn_grpc_server_listen(KnGrpcServer *srv, KnListen *listening, KnErr *err);
 /** Pull all flows that have nothing left to send. From any thread. */
 void kn_grpc_server_wake(KnGrpcServer *srv);
 /** New calls are refused (UNAVAILABLE, GOAWAY), flows are pulled a last time and ended so too. */

@@ -156,6 +156,8 @@ static bool front_close(KnFront *base, int64_t wait_us)
 {
     KnGrpcFront *front = (KnGrpcFront *)base;
     atomic_store(&front->closing, true);
+    kn_grpc_server_shut(front->srv);
+    kn_grpc_watcher_stop(front);
     bool all = kn_grpc_server_close(front->srv, wait_us);
     kn_grpc_watcher_done(front);
     free(front->methods);
@@ -176,7 +178,8 @@ static KnCode front_open(const KnFrontContext *ctx, KnListen *listening, KnFront
     KnGrpcOptions opts = {.http = {.tls = ctx->tls, .max_body = ctx->max_body},
                           .services = &service,
                           .n_services = 1};
-    KnCode rc = kn_grpc_server_open(listening, &opts, &front->srv, err);
+    front->srv = kn_grpc_server_new(&opts);
+    KnCode rc = kn_grpc_server_listen(front->srv, listening, err);
     if (rc == KN_OK)
         *ret = &front->base;
     else

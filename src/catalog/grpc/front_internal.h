@@ -69,6 +69,7 @@ int kn_grpc_look_at_health(KnGrpcFront *front);
 
 /* watcher.c */
 void kn_grpc_watcher_init(KnGrpcFront *front);
-void kn_grpc_watcher_done(KnGrpcFront *front);
+void kn_grpc_watcher_stop(KnGrpcFront *front); /* before the server is closed */
+void kn_grpc_watcher_done(KnGrpcFront *front); /* after it */
 void kn_grpc_watcher_add(KnGrpcFront *front);
 void kn_grpc_watcher_remove(KnGrpcFront *front);

@@ -85,7 +85,7 @@ void kn_grpc_watcher_remove(KnGrpcFront *front)
     pthread_mutex_unlock(&front->watcher.lock);
 }
 
-void kn_grpc_watcher_done(KnGrpcFront *front)
+void kn_grpc_watcher_stop(KnGrpcFront *front)
 {
     KnGrpcWatcher *watcher = &front->watcher;
     pthread_mutex_lock(&watcher->lock);
@@ -94,6 +94,10 @@ void kn_grpc_watcher_done(KnGrpcFront *front)
     pthread_mutex_unlock(&watcher->lock);
     if (watcher->started)
         pthread_join(watcher->thread, NULL);
-    pthread_cond_destroy(&watcher->changed);
-    pthread_mutex_destroy(&watcher->lock);
+}
+
+void kn_grpc_watcher_done(KnGrpcFront *front)
+{
+    pthread_cond_destroy(&front->watcher.changed);
+    pthread_mutex_destroy(&front->watcher.lock);
 }

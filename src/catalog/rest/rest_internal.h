@@ -209,7 +209,7 @@ json_t *kn_remote_ident_json(const KnTableIdent *ident);
 /* ---- changes ---- */
 
 /** {"requirements": [...], "updates": [...]}, with "identifier" when ident is given. Requirements
- * that REST has no words for are left out (rest_commit.c checks those itself). */
+ * that REST has no words for are left out (commit_send.c checks those itself). */
 KN_NODISCARD KnCode kn_remote_commit_json(const KnTableIdent *ident, const KnTableCommit *commit,
                                           json_t **ret, KnErr *err);
 
@@ -264,7 +264,3 @@ KN_NODISCARD KnCode kn_remote_create_namespace(KnCatalog *cat, const char *const
 KN_NODISCARD KnCode kn_remote_commit(KnCatalog *cat, KnTable *tbl, const KnTableCommit *commit,
                                      KnErr *err);
 KN_NODISCARD KnCode kn_remote_commit_all(KnCatalog *cat, const KnTableChanges *changes, KnErr *err);
-/** All requirements have words in REST. */
-bool kn_remote_all_said(const KnTableCommit *commit);
-/** now has what commit does: its snapshot, or nothing that it would change. */
-bool kn_remote_is_applied(const KnMetadata *now, const KnTableCommit *commit);

@@ -5,6 +5,7 @@
  * The answer is empty. One that was lost is looked for in the tables, as rest_commit.c does for
  * one: the server does all of it or nothing, so each table must show its part.
  */
+#include "catalog/commit_send.h"
 #include "catalog/rest/rest_internal.h"
 #include "iceberg/write/commit_retry.h"
 
@@ -33,7 +34,7 @@ static KnCode look(const KnTableChanges *changes, const KnErr *why, KnErr *err)
         KnTable *tbl = changes->tables[i];
         const KnTableCommit *cm = &changes->commits[i];
         KN_TRY(kn_table_refresh(tbl, err));
-        if (kn_remote_is_applied(tbl->md, cm))
+        if (kn_commit_is_applied(tbl->md, cm))
             applied++;
         else if (kn_metadata_check(tbl->md, cm->requirements, cm->n_requirements, NULL) != KN_OK)
             return kn_err_set(err, KN_E_CONFLICT,
@@ -70,7 +71,7 @@ static KnCode check_own(const KnTableChanges *changes, KnErr *err)
     for (size_t i = 0; i < changes->n; i++) {
         KnTable *tbl = changes->tables[i];
         const KnTableCommit *cm = &changes->commits[i];
-        if (kn_remote_all_said(cm))
+        if (kn_commit_is_all_said(cm))
             continue;
         KN_TRY(kn_table_refresh(tbl, err));
         KN_TRY(kn_err_wrap(err,

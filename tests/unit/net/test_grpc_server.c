@@ -87,7 +87,8 @@ static void open_server(Fixture *fx, KnGrpcOptions opts)
     opts.n_services = 1;
     assert_int_equal(kn_listen_open("127.0.0.1:0", &listening, &err), KN_OK);
     fx->port = (uint16_t)listening.port;
-    assert_int_equal(kn_grpc_server_open(&listening, &opts, &fx->srv, &err), KN_OK);
+    fx->srv = kn_grpc_server_new(&opts);
+    assert_int_equal(kn_grpc_server_listen(fx->srv, &listening, &err), KN_OK);
 }
 
 static int set_up(void **state)
