@@ -36,6 +36,11 @@ typedef struct KnutOpen {
     int threads;                /* of the engine; 0 = number of processors */
     uint64_t memory_limit;      /* bytes for the engine; 0 = 256 MiB */
     const char *spill_dir;      /* NULL = a new folder under TMPDIR */
+    /* For s3:// locations; what is NULL, and all keys, come from the environment (docs/s3.md). */
+    const char *s3_endpoint;
+    const char *s3_region;
+    const char *s3_ca; /* PEM file */
+    bool s3_virtual_hosted;
 } KnutOpen;
 
 KnCode knut_table_open(const KnutOpen *open, KnutTable **ret, KnErr *err);

@@ -3,12 +3,14 @@
 /*
  * catalog.h - from a locator (flags or configuration keys) to an open catalog and a table.
  *
- * Exactly one place is named: `--warehouse` (a catalog with the JDBC schema in SQLite),
- * `--rest-uri` (a catalog server), `--root` or `--metadata` (a bare table, read-only, no catalog).
- * Each kind is a folder here and a row in open.c.
+ * Exactly one place is named: `--warehouse` or `--warehouse-uri` (a catalog with the JDBC schema
+ * in SQLite, its files in a folder or in an object store), `--rest-uri` (a catalog server),
+ * `--root` or `--metadata` (a bare table, read-only, no catalog). Each kind is a folder here and a
+ * row in open.c.
  */
 #include "base/option.h"
 #include "iceberg/table.h"
+#include "storage/s3/s3.h"
 
 /* --rest-*: how a REST catalog is reached (catalog/rest/rest_settings.c). */
 typedef struct KnRestFlags {
@@ -22,18 +24,20 @@ typedef struct KnRestFlags {
 } KnRestFlags;
 
 typedef struct KnLocator {
-    const char *warehouse; /* folder or file: URI of the data root */
-    const char *db;        /* SQLite file; NULL = WAREHOUSE/catalog.db */
-    const char *catalog;   /* catalog_name in the store; NULL = "knut" */
-    const char *root;      /* a bare table's location */
-    const char *metadata;  /* one metadata document */
-    const char *table;     /* "ns.name"; required with warehouse, unless a command lists */
+    const char *warehouse;     /* folder or URI of the data root */
+    const char *warehouse_uri; /* the data root when it is not the folder `warehouse` */
+    const char *db;            /* SQLite file; NULL = WAREHOUSE/catalog.db */
+    const char *catalog;       /* catalog_name in the store; NULL = "knut" */
+    const char *root;          /* a bare table's location */
+    const char *metadata;      /* one metadata document */
+    const char *table;         /* "ns.name"; required with warehouse, unless a command lists */
     KnRestFlags rest;
+    KnS3Options s3;        /* --s3-*: for s3:// locations */
     KnOptList allow_paths; /* --allow-path: further folders from which data may be read */
 } KnLocator;
 
 /** Option rows for KnLocator, offsets from its start. */
-enum { KN_N_LOCATOR_GROUPS = 2 };
+enum { KN_N_LOCATOR_GROUPS = 3 };
 extern const KnOptGroup kn_locator_groups[KN_N_LOCATOR_GROUPS];
 
 /** KN_E_INVAL names the flags when none or several places are given. create_db: make the store (and
@@ -50,6 +54,13 @@ KN_NODISCARD KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, K
  * folder; in arena. */
 KN_NODISCARD KnCode kn_locator_absolute(KnArena *arena, const char *given, const char **ret,
                                         KnErr *err);
+
+/** Where a warehouse is: the URI of its data root without a final slash, and its database ("" = not
+ * named, and there is no folder to have a default in: KN_E_INVAL); in arena. */
+KN_NODISCARD KnCode kn_locator_warehouse(const KnLocator *loc, KnArena *arena, const char **ret_uri,
+                                         const char **ret_db, KnErr *err);
+/** What reads and writes this location, with the locator's --s3-* options. */
+KN_NODISCARD KnCode kn_locator_io(const KnLocator *loc, KnStr location, KnFileIO **ret, KnErr *err);
 
 /* The implementations (jdbc/, rest/, root/). io is owned by the catalog. */
 KN_NODISCARD KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret,

@@ -37,6 +37,7 @@ typedef struct Place {
 
 static const Place places[] = {
     {"--warehouse", offsetof(KnLocator, warehouse), true, open_warehouse},
+    {"--warehouse-uri", offsetof(KnLocator, warehouse_uri), true, open_warehouse},
     {"--rest-uri", offsetof(KnLocator, rest.uri), true, open_rest},
     {"--root", offsetof(KnLocator, root), false, open_root},
     {"--metadata", offsetof(KnLocator, metadata), false, open_root},
@@ -48,7 +49,14 @@ static const KnOption locator_rows[] = {
      .type = KN_OPT_TEXT,
      .offset = offsetof(KnLocator, warehouse),
      .value = "DIR",
-     .doc = "Folder of a warehouse whose catalog is a database with the JDBC schema"},
+     .doc = "Folder (or s3://BUCKET/PREFIX, with --db) of a warehouse whose catalog is a database "
+            "with the JDBC schema"},
+    {.name = "warehouse-uri",
+     .type = KN_OPT_TEXT,
+     .offset = offsetof(KnLocator, warehouse_uri),
+     .value = "URI",
+     .doc =
+         "Where the warehouse's files are when not in the folder: s3://BUCKET/PREFIX, file://DIR"},
     {.name = "db",
      .type = KN_OPT_TEXT,
      .offset = offsetof(KnLocator, db),
@@ -161,6 +169,10 @@ const KnOptGroup kn_locator_groups[] = {
     {.title = "A catalog server (REST)",
      .options = rest_rows,
      .n_options = sizeof(rest_rows) / sizeof(rest_rows[0])},
+    {.title = "An object store (S3)",
+     .options = kn_s3_option_rows,
+     .n_options = KN_N_S3_OPTIONS,
+     .base = offsetof(KnLocator, s3)},
 };
 _Static_assert(sizeof(kn_locator_groups) / sizeof(kn_locator_groups[0]) == KN_N_LOCATOR_GROUPS,
                "catalog.h counts the groups");
@@ -174,7 +186,8 @@ static KnCode choose_place(const KnLocator *loc, const Place **ret, KnErr *err)
 {
     const Place *chosen = NULL;
     for (size_t i = 0; i < N_PLACES; i++) {
-        if (!place_value(loc, &places[i]))
+        bool is_data_root = places[i].offset == offsetof(KnLocator, warehouse_uri);
+        if (!place_value(loc, &places[i]) || (is_data_root && loc->warehouse))
             continue;
         if (chosen)
             return kn_err_set(err, KN_E_INVAL, "%s and %s both name a place: give one",
@@ -189,6 +202,87 @@ static KnCode choose_place(const KnLocator *loc, const Place **ret, KnErr *err)
             "no table named: give --warehouse DIR --table NS.NAME, --rest-uri URI --table NS.NAME, "
             "--root URI or --metadata FILE");
     *ret = chosen;
+    return KN_OK;
+}
+
+/* ---- object stores ---- */
+
+static const char *bucket_of(KnArena *arena, const char *uri)
+{
+    const char *from = strstr(uri, "://") + 3;
+    return kn_arena_strndup(arena, from, strcspn(from, "/"));
+}
+
+static bool has_s3_flags(const KnS3Options *s3, const char **ret_flag)
+{
+    *ret_flag = s3->endpoint         ? "--s3-endpoint"
+                : s3->region         ? "--s3-region"
+                : s3->bucket         ? "--s3-bucket"
+                : s3->virtual_hosted ? "--s3-virtual-hosted"
+                : s3->ca_file        ? "--s3-ca"
+                                     : NULL;
+    return *ret_flag != NULL;
+}
+
+/* Told before anything is opened and before credentials are looked for. */
+static KnCode check_s3_flags(const KnLocator *loc, KnErr *err)
+{
+    const char *uri = loc->warehouse_uri ? loc->warehouse_uri
+                      : loc->warehouse   ? loc->warehouse
+                      : loc->root        ? loc->root
+                                         : loc->metadata;
+    const char *flag = NULL;
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    if (loc->rest.uri)
+        return KN_OK;
+    if (!kn_s3_is_location(kn_str(uri))) {
+        if (has_s3_flags(&loc->s3, &flag))
+            return kn_err_set(err, KN_E_INVAL, "%s is for s3:// locations, and '%.200s' is none",
+                              flag, uri);
+        return KN_OK;
+    }
+    const char *bucket = bucket_of(arena, uri);
+    if (loc->s3.bucket && strcmp(loc->s3.bucket, bucket) != 0)
+        return kn_err_set(err, KN_E_INVAL, "--s3-bucket is '%.100s', but '%.200s' is in another",
+                          loc->s3.bucket, uri);
+    return KN_OK;
+}
+
+KnCode kn_locator_io(const KnLocator *loc, KnStr location, KnFileIO **ret, KnErr *err)
+{
+    return kn_io_open_with(location, &loc->s3, ret, err);
+}
+
+static const char *default_db(KnArena *arena, const char *folder)
+{
+    return kn_path_join(arena, kn_str(folder), KN_STR_LIT("catalog.db"));
+}
+
+KnCode kn_locator_warehouse(const KnLocator *loc, KnArena *arena, const char **ret_uri,
+                            const char **ret_db, KnErr *err)
+{
+    const char *given = loc->warehouse_uri ? loc->warehouse_uri : loc->warehouse;
+    const char *folder = NULL, *uri = NULL;
+    if (loc->warehouse && !kn_s3_is_location(kn_str(loc->warehouse))) {
+        KN_TRY(kn_locator_absolute(arena, loc->warehouse, &folder, err));
+        KN_TRY(kn_path_local(arena, kn_str(folder), &folder, err));
+    }
+    if (kn_s3_is_location(kn_str(given))) {
+        KnStr s = kn_str(given);
+        while (s.len && s.ptr[s.len - 1] == '/')
+            s.len--;
+        uri = kn_arena_strndup(arena, s.ptr, s.len);
+    } else {
+        KN_TRY(kn_locator_absolute(arena, given, &uri, err));
+        KN_TRY(kn_path_local(arena, kn_str(uri), &uri, err));
+        folder = folder ? folder : uri;
+        uri = kn_arena_printf(arena, "file://%s", uri);
+    }
+    if (!loc->db && !folder)
+        return kn_err_set(err, KN_E_INVAL,
+                          "a warehouse in an object store needs --db FILE for its catalog");
+    *ret_db = loc->db ? loc->db : default_db(arena, folder);
+    *ret_uri = uri;
     return KN_OK;
 }
 
@@ -218,13 +312,14 @@ KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, Kn
 {
     const Place *place = NULL;
     KN_TRY(choose_place(loc, &place, err));
-    if (loc->db && !loc->warehouse)
+    if (loc->db && !loc->warehouse && !loc->warehouse_uri)
         return kn_err_set(err, KN_E_INVAL, "--db goes with --warehouse, not with %s", place->flag);
     if (loc->table && !place->has_tables)
         return kn_err_set(err, KN_E_INVAL,
                           "--table goes with --warehouse or --rest-uri; %s names a table itself",
                           place->flag);
     KN_TRY(check_rest_flags(loc, err));
+    KN_TRY(check_s3_flags(loc, err));
     return place->open(loc, create_db, ret, err);
 }
 

@@ -83,7 +83,7 @@ KnOptSpec kn_command_spec(KnArena *arena, const KnCommand *command)
     if (command->locator) {
         for (size_t i = 0; i < KN_N_LOCATOR_GROUPS; i++) {
             groups[n] = kn_locator_groups[i];
-            groups[n++].base = command->locator;
+            groups[n++].base += command->locator;
         }
     }
     groups[n++] = kn_common_options;

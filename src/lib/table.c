@@ -19,10 +19,18 @@ static KnLocator locator(KnArena *arena, const KnutOpen *open)
 {
 #define COPY(to, from) .to = open->from ? kn_arena_strdup(arena, open->from) : NULL
     return (KnLocator){
-        COPY(warehouse, warehouse), COPY(db, db),
-        COPY(catalog, catalog),     COPY(table, table),
-        COPY(root, root),           COPY(metadata, metadata),
-        COPY(rest.uri, rest_uri),   COPY(rest.warehouse, rest_warehouse),
+        COPY(warehouse, warehouse),
+        COPY(db, db),
+        COPY(catalog, catalog),
+        COPY(table, table),
+        COPY(root, root),
+        COPY(metadata, metadata),
+        COPY(rest.uri, rest_uri),
+        COPY(rest.warehouse, rest_warehouse),
+        COPY(s3.endpoint, s3_endpoint),
+        COPY(s3.region, s3_region),
+        COPY(s3.ca_file, s3_ca),
+        .s3.virtual_hosted = open->s3_virtual_hosted,
     };
 #undef COPY
 }

@@ -347,16 +347,11 @@ static const KnCatalogOps jdbc_ops = {
 
 static KnCode fill(JdbcCatalog *cat, const KnLocator *loc, bool create_db, KnErr *err)
 {
-    const char *folder = NULL;
-    KN_TRY(kn_locator_absolute(cat->arena, loc->warehouse, &folder, err));
-    KN_TRY(kn_path_local(cat->arena, kn_str(folder), &folder, err));
-    cat->warehouse = kn_arena_printf(cat->arena, "file://%s", folder);
-    KN_TRY(kn_io_open_for(kn_str(cat->warehouse), &cat->io, err));
-    if (create_db)
-        KN_TRY(kn_io_prepare_dir(cat->io, kn_str(folder), err));
-    const char *name = loc->catalog ? loc->catalog : "knut";
-    const char *db =
-        loc->db ? loc->db : kn_path_join(cat->arena, kn_str(folder), KN_STR_LIT("catalog.db"));
+    const char *db = NULL, *name = loc->catalog ? loc->catalog : "knut";
+    KN_TRY(kn_locator_warehouse(loc, cat->arena, &cat->warehouse, &db, err));
+    KN_TRY(kn_locator_io(loc, kn_str(cat->warehouse), &cat->io, err));
+    if (create_db && !kn_s3_is_location(kn_str(cat->warehouse)))
+        KN_TRY(kn_io_prepare_dir(cat->io, kn_str(cat->warehouse), err));
     if (!strncmp(db, "postgresql:", 11))
         return kn_err_set(err, KN_E_UNSUPPORTED,
                           "--db postgresql://… is not done yet: give a SQLite file");

@@ -204,7 +204,7 @@ static KnCode fill(RootCatalog *cat, const KnLocator *loc, KnErr *err)
     place = kn_arena_strndup(cat->arena, trimmed.ptr, trimmed.len);
     cat->root = loc->root ? place : NULL;
     cat->metadata = loc->root ? NULL : place;
-    KN_TRY(kn_io_open_for(kn_str(place), &cat->io, err));
+    KN_TRY(kn_locator_io(loc, kn_str(place), &cat->io, err));
     char scheme[16];
     KN_TRY(kn_path_scheme(kn_str(place), scheme, err));
     const char *normal = place;

@@ -16,7 +16,7 @@
 
 enum { STALL_MS = 30000, RETRY_MS = 100, TRIES = 6, PART = 16 << 20 };
 
-static const KnOption option_rows[] = {
+const KnOption kn_s3_option_rows[KN_N_S3_OPTIONS] = {
     {.name = "s3-endpoint",
      .type = KN_OPT_TEXT,
      .offset = offsetof(KnS3Options, endpoint),
@@ -44,12 +44,6 @@ static const KnOption option_rows[] = {
      .value = "FILE",
      .doc = "PEM file of the CA that signed the endpoint's certificate (default: AWS_CA_BUNDLE, "
             "else the system's)"},
-};
-
-const KnOptGroup kn_s3_options = {
-    .title = "Object store",
-    .options = option_rows,
-    .n_options = sizeof(option_rows) / sizeof(option_rows[0]),
 };
 
 /* ---- locations -------------------------------------------------------------------------- */

@@ -45,9 +45,10 @@ struct KnS3Options {
     uint64_t part_bytes;   /* of multipart uploads and parallel reads: 0 = 16 MiB */
 };
 
-/** `--s3-endpoint`, `--s3-region`, `--s3-bucket`, `--s3-virtual-hosted`, `--s3-ca`: rows for a
- * KnS3Options. There are none for secrets: those have no flags. */
-extern const KnOptGroup kn_s3_options;
+/** `--s3-endpoint`, `--s3-region`, `--s3-bucket`, `--s3-virtual-hosted`, `--s3-ca`: rows of an
+ * option group whose base is a KnS3Options. There are none for secrets: those have no flags. */
+enum { KN_N_S3_OPTIONS = 5 };
+extern const KnOption kn_s3_option_rows[KN_N_S3_OPTIONS];
 
 /** KN_E_INVAL: an endpoint that is no URL, a CA file that is missing. */
 KN_NODISCARD KnCode kn_io_s3_open(const KnS3Options *options, KnFileIO **ret, KnErr *err);
