@@ -219,7 +219,8 @@ KnCode kn_sqlite_mark(KnJournal *base, int64_t window, int64_t number, KnChunkSt
 {
     KnSqliteJournal *jn = (KnSqliteJournal *)base;
     bool proven = state == KN_CHUNK_PROVEN;
-    if (state == KN_CHUNK_PLANNED || (proven && verdict > KN_VERDICT_DUPLICATE && verdict != KN_VERDICT_WRONG))
+    if (state == KN_CHUNK_PLANNED ||
+        (proven && verdict > KN_VERDICT_DUPLICATE && verdict != KN_VERDICT_WRONG))
         return kn_err_set(err, KN_E_INVAL, "a chunk cannot be marked so");
     KN_TRY(kn_fault_at(proven ? "journal-proven" : "journal-sent", err));
     KN_TRY(kn_sqlite_begin(jn, err));

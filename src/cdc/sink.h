@@ -71,8 +71,8 @@ typedef struct KnSinkWindow {
     bool clear;       /* first window after a reload: the target's rows go, with the claim */
     const char
         *expect_label;      /* the last load that the journal has proven; NULL in a first window */
-    int64_t sequence;   /* of the snapshot delivered; 0 in v1 tables */
-    int64_t planned_ms; /* when it was written down; 0 = not yet */
+    int64_t sequence;       /* of the snapshot delivered; 0 in v1 tables */
+    int64_t planned_ms;     /* when it was written down; 0 = not yet */
     const KnSchema *schema; /* the columns delivered, matched to the target's by field id */
     KnSinkMode mode;
     const char *const *keys; /* top-level column names; n_keys 0 = whole rows */
