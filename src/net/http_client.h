@@ -86,7 +86,7 @@ typedef struct KnHttpRequest {
     int64_t connect_ms;   /* 0 = the client's, likewise below */
     int64_t stall_ms;
     int64_t total_ms;
-    bool no_proxy;          /* whatever the environment says (link-local addresses) */
+    bool no_proxy;        /* whatever the environment says (link-local addresses) */
     const int *cancel_fd; /* readable = give up (kn_stop_fd()); NULL = never */
 } KnHttpRequest;
 

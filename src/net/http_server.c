@@ -333,7 +333,7 @@ static size_t leave_escapes(void *arg, struct MHD_Connection *mhd, char *text)
     return strlen(text);
 }
 
-static void log_line(void *arg, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void log_line(void *arg, const char *fmt, va_list ap)
 {
     char line[400];
     (void)arg;

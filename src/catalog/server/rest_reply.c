@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rest_reply.c - answers of the REST front, and what its requests have in common. */
+#include "base/hash.h"
+#include "catalog/server/rest_internal.h"
+
+enum { REPLY_MAX = 1 << 30, PAGE_MAX = 1000000 };
+
+static void buf_done(void *arg)
+{
+    kn_buf_done(arg);
+}
+
+KnBuf *kn_rest_buf(KnRestCall *call)
+{
+    KnBuf *buf = kn_arena_zalloc(call->arena, sizeof(*buf));
+    kn_buf_init(buf, REPLY_MAX);
+    kn_arena_defer(call->arena, buf_done, buf);
+    return buf;
+}
+
+static void json_done(void *arg)
+{
+    json_decref(arg);
+}
+
+json_t *kn_rest_keep(KnRestCall *call, json_t *doc)
+{
+    kn_arena_defer(call->arena, json_done, doc);
+    return doc;
+}
+
+KnCode kn_rest_reply_json(KnRestCall *call, const KnBuf *body, KnErr *err)
+{
+    KN_TRY(kn_buf_check(body, err));
+    call->rsp->status = 200;
+    kn_httpd_response_header(call->rsp, "Content-Type", "application/json");
+    kn_httpd_response_piece(call->rsp, (KnStr){body->data, body->len});
+    return KN_OK;
+}
+
+KnCode kn_rest_reply_object(KnRestCall *call, const json_t *doc, KnErr *err)
+{
+    KnBuf *body = kn_rest_buf(call);
+    kn_json_dump(body, doc);
+    return kn_rest_reply_json(call, body, err);
+}
+
+KnCode kn_rest_reply_empty(KnRestCall *call, int status)
+{
+    call->rsp->status = status;
+    return KN_OK;
+}
+
+static void document_done(void *arg)
+{
+    (void)kn_document_unref(arg);
+}
+
+/* Metadata-location, the document's own bytes, config: nothing is copied, nothing parsed. */
+static KnCode reply_document(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err)
+{
+    const char *location = kn_document_location(doc);
+    KnBuf *head = kn_rest_buf(call), *tail = kn_rest_buf(call);
+    kn_buf_text(head, "{\"metadata-location\":");
+    if (*location)
+        kn_json_quote(head, kn_str(location));
+    else
+        kn_buf_text(head, "null");
+    kn_buf_text(head, ",\"metadata\":");
+    kn_buf_text(tail, ",\"config\":{");
+    for (size_t i = 0; i < call->rest->ctx.n_client_config; i++) {
+        kn_buf_text(tail, i ? "," : "");
+        kn_json_quote(tail, kn_str(call->rest->ctx.client_config[i].name));
+        kn_buf_char(tail, ':');
+        kn_json_quote(tail, kn_str(call->rest->ctx.client_config[i].value));
+    }
+    kn_buf_text(tail, "}}");
+    KN_TRY(kn_buf_check(head, err));
+    kn_arena_defer(call->arena, document_done, kn_document_ref(doc));
+    call->rsp->status = 200;
+    kn_httpd_response_header(call->rsp, "Content-Type", "application/json");
+    kn_httpd_response_piece(call->rsp, (KnStr){head->data, head->len});
+    kn_httpd_response_piece(call->rsp, metadata);
+    kn_httpd_response_piece(call->rsp, (KnStr){tail->data, tail->len});
+    return KN_OK;
+}
+
+KnCode kn_rest_reply_table(KnRestCall *call, KnDocument *doc, KnErr *err)
+{
+    const char *location = kn_document_location(doc);
+    if (*location)
+        kn_httpd_response_header(call->rsp, "ETag", kn_rest_etag(call, location, false));
+    return reply_document(call, doc, kn_document_bytes(doc), err);
+}
+
+KnCode kn_rest_reply_metadata(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err)
+{
+    return reply_document(call, doc, metadata, err);
+}
+
+KnCode kn_rest_reply_view(KnRestCall *call, KnDocument *doc, KnErr *err)
+{
+    return reply_document(call, doc, kn_document_bytes(doc), err);
+}
+
+const char *kn_rest_etag(KnRestCall *call, const char *location, bool refs_only)
+{
+    char hex[17];
+    return kn_arena_printf(call->arena, "\"%s%s\"",
+                           kn_hex64(kn_hash64(location, strlen(location), 0), hex),
+                           refs_only ? "-refs" : "");
+}
+
+void kn_rest_write_levels(KnBuf *buf, const char *const *levels, size_t n)
+{
+    kn_buf_char(buf, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            kn_buf_char(buf, ',');
+        kn_json_quote(buf, kn_str(levels[i]));
+    }
+    kn_buf_char(buf, ']');
+}
+
+/* ---- requests ---------------------------------------------------------------------------------
+ */
+
+KnCode kn_rest_page(KnRestCall *call, KnPage *ret, KnErr *err)
+{
+    const char *token = kn_httpd_request_query(call->req, "pageToken");
+    const char *size = kn_httpd_request_query(call->req, "pageSize");
+    int64_t n = 0;
+    if (size && (!kn_str_to_i64(kn_str(size), &n) || n < 1))
+        return kn_err_set(err, KN_E_INVAL, "pageSize '%.40s': expected a number from 1 on", size);
+    *ret = (KnPage){token, size && token ? (size_t)(n > PAGE_MAX ? PAGE_MAX : n) : 0};
+    return KN_OK;
+}
+
+KnCode kn_rest_levels(KnRestCall *call, const json_t *array, KnNamespace *ret, KnErr *err)
+{
+    size_t n = json_array_size(array);
+    if (!json_is_array(array) || n == 0)
+        return kn_err_set(err, KN_E_INVAL,
+                          "Cannot parse namespace: expected an array with at least one level");
+    const char **levels = kn_arena_try_array(call->arena, n, sizeof(*levels));
+    if (!levels)
+        return kn_err_set(err, KN_E_NOMEM, "namespace: %zu levels", n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *level = json_array_get(array, i);
+        if (!json_is_string(level) || !json_string_length(level) || n > 64)
+            return kn_err_set(err, KN_E_INVAL,
+                              "Cannot parse namespace: a level is a text that is not empty, and "
+                              "there are at most 64");
+        levels[i] = json_string_value(level);
+    }
+    *ret = (KnNamespace){levels, n};
+    return KN_OK;
+}
+
+KnCode kn_rest_ident(KnRestCall *call, const json_t *obj, const char *key, KnTableIdent *ret,
+                     KnErr *err)
+{
+    json_t *ident = NULL;
+    const char *name = NULL;
+    KnNamespace ns = {0};
+    KN_TRY(kn_json_get_object(obj, key, &ident, err));
+    KN_TRY(kn_json_get_str(ident, "name", &name, err));
+    KN_TRY(kn_rest_levels(call, json_object_get(ident, "namespace"), &ns, err));
+    if (!*name)
+        return kn_err_set(err, KN_E_INVAL, "Cannot parse %s: the name is empty", key);
+    *ret = (KnTableIdent){ns.levels, ns.n_levels, name};
+    return KN_OK;
+}
+
+KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, KnRight right, KnErr *err)
+{
+    static const char *const words[] = {"see", "read", "write", "administer"};
+    if (kn_principal_right(call->who, ns) >= right)
+        return KN_OK;
+    return kn_err_set(err, KN_E_REFUSED, "%s may not %s this namespace",
+                      kn_principal_name(call->who), words[right]);
+}
