@@ -23,6 +23,8 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/knut DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 install(FILES ${KN_DEPS}/lib/libduckdb.so DESTINATION lib)
+# What reads object stores, where the library looks for it (src/engine/remote.c).
+install(FILES ${KN_DEPS}/ext/httpfs.duckdb_extension DESTINATION lib/knut)
 
 # The prefix is where the file lies, so that an installed tree can be moved.
 file(RELATIVE_PATH KN_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -137,6 +137,9 @@ KnEngine *kn_engine_close(KnEngine *eng)
         (void)nftw(eng->own_spill, remove_entry, OPEN_FDS, FTW_DEPTH | FTW_PHYS);
     free(eng->own_spill);
     kn_vec_done(&eng->scalars);
+    kn_vec_foreach (&eng->secrets, secret)
+        free(secret->scope);
+    kn_vec_done(&eng->secrets);
     pthread_mutex_destroy(&eng->lock);
     free(eng);
     return NULL;

@@ -19,6 +19,12 @@
 #define KN_ENGINE_VERSION "v1.5.5"
 #define KN_ENGINE_MAX_SQL ((size_t)256 << 20)
 
+/* A scope of remote names, and a hash of what the engine was told about it. */
+typedef struct KnEngineSecret {
+    char *scope;
+    uint64_t hash;
+} KnEngineSecret;
+
 struct KnEngine {
     duckdb_database db;
     duckdb_connection admin;
@@ -30,6 +36,8 @@ struct KnEngine {
     atomic_int n_sessions;
     atomic_uint_fast64_t n_calls; /* of functions of ours, so that their ends can be seen */
     struct KnOpenFile *open_file;
+    bool has_httpfs; /* the extension is loaded (remote.c) */
+    KN_VEC(KnEngineSecret) secrets;
 };
 
 struct KnSession {

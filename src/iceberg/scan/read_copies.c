@@ -7,6 +7,8 @@
  * are asked for are copied with a changed footer. Hadoop's framing of LZ4 is not known to the
  * engine at all. Copies lie in a folder of the read under TMPDIR and go with it.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -122,11 +124,59 @@ KnCode kn_read_copy_path(KnRead *read, const char **ret, KnErr *err)
     return KN_OK;
 }
 
-static KnCode copy(KnRead *read, KnReadFile *look, unsigned fixes, KnErr *err)
+static KnCode write_piece(int fd, const char *path, const char *bytes, size_t len, KnErr *err)
+{
+    while (len) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return kn_err_set(err, KN_E_IO, "cannot write '%.300s': %s", path,
+                              kn_errno_text(errno));
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return KN_OK;
+}
+
+static KnCode download_to(KnRead *read, KnStr location, int fd, const char *path, KnErr *err)
+{
+    enum { PIECE = 32 << 20 };
+    KnFileInfo info = {0};
+    KN_TRY(kn_io_stat(read->tbl->io, location, &info, err));
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    char *piece = kn_arena_alloc(arena, PIECE);
+    for (uint64_t at = 0; at < info.size; at += PIECE) {
+        size_t len = info.size - at < PIECE ? (size_t)(info.size - at) : PIECE;
+        KN_TRY(kn_io_read(read->tbl->io, location, at, len, piece, err));
+        KN_TRY(write_piece(fd, path, piece, len, err));
+    }
+    return KN_OK;
+}
+
+/* A local copy of a file that is elsewhere, to be mended. */
+static KnCode download(KnRead *read, const KnReadFile *look, const char **ret, KnErr *err)
 {
     const char *path = NULL;
     KN_TRY(kn_read_copy_path(read, &path, err));
-    KnCode rc = kn_parquet_fix_copy(look->path, path, fixes, err);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return kn_err_set(err, KN_E_IO, "cannot write '%.300s': %s", path, kn_errno_text(errno));
+    KnCode rc = download_to(read, kn_str(look->name), fd, path, err);
+    (void)close(fd);
+    *ret = path;
+    return rc;
+}
+
+static KnCode copy(KnRead *read, KnReadFile *look, unsigned fixes, KnErr *err)
+{
+    const char *path = NULL, *from = look->path;
+    if (from[0] != '/')
+        KN_TRY(download(read, look, &from, err));
+    KN_TRY(kn_read_copy_path(read, &path, err));
+    KnCode rc = kn_parquet_fix_copy(from, path, fixes, err);
+    if (from != look->path)
+        (void)unlink(from);
     if (rc != KN_OK)
         return kn_err_wrap(err, rc, "table %s", read->tbl->name);
     look->path = path;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "engine/remote.h"
 #include "iceberg/scan/read_avro.h"
 
 /* ---- what can be read ---- */
@@ -130,18 +131,61 @@ static KnCode check_rows(const KnRead *read, const KnDataFile *file, const KnPqF
                       read->tbl->name, file->path, pq->n_rows, file->record_count);
 }
 
+/* "s3://bucket" of a location; "" of a local one. */
+static KnStr root_of(KnStr location)
+{
+    const char *colon = memmem(location.ptr, location.len, "://", 3);
+    size_t n = colon ? (size_t)(colon - location.ptr) + 3 : 0;
+    while (colon && n < location.len && location.ptr[n] != '/')
+        n++;
+    return (KnStr){location.ptr, n};
+}
+
+/* Tells the engine how to get at files that are elsewhere. */
+static KnCode reach(const KnRead *read, KnStr location, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KnIoAccess access = {0};
+    KN_TRY(kn_io_engine_access(read->tbl->io, arena, location, &access, err));
+    if (!access.remote)
+        return KN_OK;
+    const KnRemoteS3 s3 = {
+        .scope = access.scope,
+        .endpoint = access.endpoint,
+        .region = access.region,
+        .ca_file = access.ca_file,
+        .access_key_id = access.access_key_id,
+        .secret_access_key = access.secret_access_key,
+        .session_token = access.session_token,
+        .tls = access.tls,
+        .path_style = access.path_style,
+    };
+    return kn_engine_reach_s3(kn_session_engine(read->ses), &s3, err);
+}
+
+static KnCode engine_path(const KnRead *read, KnStr location, KnStr *reached, const char **ret,
+                          KnErr *err)
+{
+    KN_TRY(kn_table_engine_path(read->tbl, read->arena, location, ret, err));
+    KnStr root = root_of(location);
+    if (!kn_str_eq(root, *reached))
+        KN_TRY(reach(read, location, err));
+    *reached = root;
+    return KN_OK;
+}
+
 static KnCode look(Mapper *mapper, const KnManifestEntry *const *entries, size_t n,
                    KnReadFile **ret, KnErr *err)
 {
     KnRead *read = mapper->read;
     const char **paths = kn_arena_alloc(read->arena, (n + 1) * sizeof(*paths));
+    KnStr reached = {0};
     for (size_t i = 0; i < n; i++) {
         KN_TRY(check_entry(read->tbl, &entries[i]->file, err));
         if (entries[i]->file.format == KN_FORMAT_AVRO)
             KN_TRY(kn_read_avro_copy(read, &entries[i]->file, &paths[i], err));
         else
-            KN_TRY(kn_table_engine_path(read->tbl, read->arena, kn_str(entries[i]->file.path),
-                                        &paths[i], err));
+            KN_TRY(engine_path(read, kn_str(entries[i]->file.path), &reached, &paths[i], err));
     }
     KnPqFile *footers = NULL;
     KnCode rc = kn_parquet_footers(read->ses, read->arena, paths, n, &footers, err);

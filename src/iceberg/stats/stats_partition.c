@@ -424,7 +424,7 @@ static KnCode copy_table(Partitions *p, const char *table, const char *path, KnE
     opts.field_ids_sql = ids.data;
     opts.types = kn_write_column_types(w, &opts.n_types);
     KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_path_dirname(kn_str(path)), err));
-    KN_TRY(kn_io_engine_path(w->tbl->io, w->arena, kn_str(path), &opts.target, err));
+    KN_TRY(kn_io_engine_target(w->tbl->io, w->arena, kn_str(path), &opts.target, err));
     KN_TRY(kn_parquet_write(w->ses, w->arena, &opts, &files, &n, err));
     return kn_io_sync(w->tbl->io, kn_str(path), err);
 }

@@ -299,7 +299,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
     const char *folder = place.folder;
     KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_str(folder), err));
     const char *target = NULL;
-    KN_TRY(kn_io_engine_path(w->tbl->io, w->arena, kn_str(folder), &target, err));
+    KN_TRY(kn_io_engine_target(w->tbl->io, w->arena, kn_str(folder), &target, err));
     KN_BUF_AUTO sql;
     KN_BUF_AUTO ids;
     kn_buf_init(&sql, (size_t)64 << 20);

