@@ -1,249 +1,213 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * commit_json_write.c - requirements and updates as the REST specification writes them; see
- * commit_json.h. An update's text that is not UTF-8 makes JSON's functions fail: noted, asked once.
- */
+/* commit_json_write.c - requirements and updates as JSON, and their names; see commit_json.h. */
+#include <string.h>
+
 #include "iceberg/metadata/commit_json.h"
+#include "iceberg/metadata/commit_json_internal.h"
 #include "iceberg/metadata/metadata_internal.h"
 
-typedef struct Writer {
-    json_t *obj;
-    bool failed;
-} Writer;
-
-static void put(Writer *w, const char *key, json_t *value)
-{
-    w->failed |= json_object_set_new(w->obj, key, value) != 0;
-}
-
-static void put_text(Writer *w, const char *key, const char *value)
-{
-    put(w, key, json_string(value));
-}
-
-static void put_i64(Writer *w, const char *key, int64_t value)
-{
-    put(w, key, json_integer(value));
-}
-
-static void put_opt(Writer *w, const char *key, int64_t value)
-{
-    if (value >= 0)
-        put_i64(w, key, value);
-}
-
-/* The shared value must not be changed by who gets the document. */
-static void put_shared(Writer *w, const char *key, const json_t *value)
-{
-    put(w, key, json_incref((json_t *)(uintptr_t)value));
-}
-
-static KnCode finish(Writer *w, json_t **ret, KnErr *err)
-{
-    if (!w->failed) {
-        *ret = w->obj;
-        return KN_OK;
-    }
-    json_decref(w->obj);
-    return kn_err_set(err, KN_E_INVAL,
-                      "a commit cannot be written: a text is not UTF-8, or memory is out");
-}
-
-/* ---- requirements ---- */
-
-typedef struct RequirementWord {
-    const char *type;
-    const char *text, *number; /* names of the fields that it has, or NULL */
-} RequirementWord;
-
-static const RequirementWord requirement_words[] = {
-    [KN_REQUIRE_CREATE] = {"assert-create", NULL, NULL},
-    [KN_REQUIRE_UUID] = {"assert-table-uuid", "uuid", NULL},
-    [KN_REQUIRE_REF_SNAPSHOT_ID] = {"assert-ref-snapshot-id", "ref", "snapshot-id"},
-    [KN_REQUIRE_LAST_ASSIGNED_FIELD_ID] = {"assert-last-assigned-field-id", NULL,
-                                           "last-assigned-field-id"},
-    [KN_REQUIRE_CURRENT_SCHEMA_ID] = {"assert-current-schema-id", NULL, "current-schema-id"},
-    [KN_REQUIRE_LAST_ASSIGNED_PARTITION_ID] = {"assert-last-assigned-partition-id", NULL,
-                                               "last-assigned-partition-id"},
-    [KN_REQUIRE_DEFAULT_SPEC_ID] = {"assert-default-spec-id", NULL, "default-spec-id"},
-    [KN_REQUIRE_DEFAULT_SORT_ORDER_ID] = {"assert-default-sort-order-id", NULL,
-                                          "default-sort-order-id"},
+static const KnActionName actions[] = {
+    {"assign-uuid", KN_UPDATE_ASSIGN_UUID, KN_FORM_TEXT, "uuid"},
+    {"upgrade-format-version", KN_UPDATE_UPGRADE_FORMAT_VERSION, KN_FORM_NUMBER, "format-version"},
+    {"add-schema", KN_UPDATE_ADD_SCHEMA, KN_FORM_SHAPE, "schema"},
+    {"set-current-schema", KN_UPDATE_SET_CURRENT_SCHEMA, KN_FORM_NUMBER, "schema-id"},
+    {"add-spec", KN_UPDATE_ADD_SPEC, KN_FORM_SHAPE, "spec"},
+    {"set-default-spec", KN_UPDATE_SET_DEFAULT_SPEC, KN_FORM_NUMBER, "spec-id"},
+    {"add-sort-order", KN_UPDATE_ADD_SORT_ORDER, KN_FORM_SHAPE, "sort-order"},
+    {"set-default-sort-order", KN_UPDATE_SET_DEFAULT_SORT_ORDER, KN_FORM_NUMBER, "sort-order-id"},
+    {"add-snapshot", KN_UPDATE_ADD_SNAPSHOT, KN_FORM_SHAPE, "snapshot"},
+    {"set-snapshot-ref", KN_UPDATE_SET_SNAPSHOT_REF, KN_FORM_REF, "ref-name"},
+    {"remove-snapshots", KN_UPDATE_REMOVE_SNAPSHOTS, KN_FORM_IDS, "snapshot-ids"},
+    {"remove-snapshot-ref", KN_UPDATE_REMOVE_SNAPSHOT_REF, KN_FORM_TEXT, "ref-name"},
+    {"set-location", KN_UPDATE_SET_LOCATION, KN_FORM_TEXT, "location"},
+    {"set-properties", KN_UPDATE_SET_PROPERTIES, KN_FORM_PROPERTIES, "updates"},
+    {"remove-properties", KN_UPDATE_REMOVE_PROPERTIES, KN_FORM_REMOVALS, "removals"},
+    {"set-statistics", KN_UPDATE_SET_STATISTICS, KN_FORM_STATISTICS, "statistics"},
+    {"remove-statistics", KN_UPDATE_REMOVE_STATISTICS, KN_FORM_NUMBER, "snapshot-id"},
+    {"set-partition-statistics", KN_UPDATE_SET_PARTITION_STATISTICS, KN_FORM_STATISTICS,
+     "partition-statistics"},
+    {"remove-partition-statistics", KN_UPDATE_REMOVE_PARTITION_STATISTICS, KN_FORM_NUMBER,
+     "snapshot-id"},
+    {"remove-partition-specs", KN_UPDATE_REMOVE_SPECS, KN_FORM_IDS, "spec-ids"},
+    {"remove-schemas", KN_UPDATE_REMOVE_SCHEMAS, KN_FORM_IDS, "schema-ids"},
+    {"add-encryption-key", KN_UPDATE_ADD_ENCRYPTION_KEY, KN_FORM_KEY, "encryption-key"},
+    {"remove-encryption-key", KN_UPDATE_REMOVE_ENCRYPTION_KEY, KN_FORM_TEXT, "key-id"},
 };
+
+static const KnRequirementName requirements[] = {
+    {"assert-create", KN_REQUIRE_CREATE, NULL},
+    {"assert-table-uuid", KN_REQUIRE_UUID, "uuid"},
+    {"assert-ref-snapshot-id", KN_REQUIRE_REF_SNAPSHOT_ID, "snapshot-id"},
+    {"assert-last-assigned-field-id", KN_REQUIRE_LAST_ASSIGNED_FIELD_ID, "last-assigned-field-id"},
+    {"assert-current-schema-id", KN_REQUIRE_CURRENT_SCHEMA_ID, "current-schema-id"},
+    {"assert-last-assigned-partition-id", KN_REQUIRE_LAST_ASSIGNED_PARTITION_ID,
+     "last-assigned-partition-id"},
+    {"assert-default-spec-id", KN_REQUIRE_DEFAULT_SPEC_ID, "default-spec-id"},
+    {"assert-default-sort-order-id", KN_REQUIRE_DEFAULT_SORT_ORDER_ID, "default-sort-order-id"},
+};
+
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+const KnActionName *kn_action_find(const char *name)
+{
+    for (size_t i = 0; i < N_OF(actions); i++)
+        if (!strcmp(actions[i].name, name))
+            return &actions[i];
+    return NULL;
+}
+
+const KnActionName *kn_action_of(KnUpdateKind kind)
+{
+    for (size_t i = 0; i < N_OF(actions); i++)
+        if (actions[i].kind == kind)
+            return &actions[i];
+    return NULL;
+}
+
+const KnRequirementName *kn_requirement_find(const char *name)
+{
+    for (size_t i = 0; i < N_OF(requirements); i++)
+        if (!strcmp(requirements[i].name, name))
+            return &requirements[i];
+    return NULL;
+}
+
+const KnRequirementName *kn_requirement_of(KnRequirementKind kind)
+{
+    for (size_t i = 0; i < N_OF(requirements); i++)
+        if (requirements[i].kind == kind)
+            return &requirements[i];
+    return NULL;
+}
 
 bool kn_requirement_is_rest(const KnRequirement *req)
 {
-    size_t n = sizeof(requirement_words) / sizeof(requirement_words[0]);
-    return (size_t)req->kind < n && requirement_words[req->kind].type;
+    return kn_requirement_of(req->kind) != NULL;
+}
+
+static json_t *shared(const json_t *json)
+{
+    return json ? json_incref((json_t *)(uintptr_t)json) : NULL;
+}
+
+static KnCode put(json_t *obj, const char *key, json_t *value, KnErr *err)
+{
+    if (json_object_set_new(obj, key, value) != 0)
+        return kn_err_set(err, KN_E_INVAL, "field '%s' is missing, or not UTF-8", key);
+    return KN_OK;
 }
 
 KnCode kn_requirement_to_json(const KnRequirement *req, json_t **ret, KnErr *err)
 {
-    if (!kn_requirement_is_rest(req))
-        return kn_err_set(err, KN_E_UNSUPPORTED,
-                          "a requirement of this commit cannot be said to a REST catalog");
-    const RequirementWord *word = &requirement_words[req->kind];
-    Writer w = {.obj = json_object()};
-    put_text(&w, "type", word->type);
-    if (word->text)
-        put_text(&w, word->text, req->text);
-    if (word->number && req->kind == KN_REQUIRE_REF_SNAPSHOT_ID && req->number < 0)
-        put(&w, word->number, json_null()); /* the ref must not exist */
-    else if (word->number)
-        put_i64(&w, word->number, req->number);
-    return finish(&w, ret, err);
+    const KnRequirementName *name = kn_requirement_of(req->kind);
+    if (!name)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "a requirement of this commit cannot be said to a REST catalog");
+    KN_JSON_AUTO obj = json_object();
+    KN_TRY(put(obj, "type", json_string(name->name), err));
+    if (req->kind == KN_REQUIRE_REF_SNAPSHOT_ID) {
+        KN_TRY(put(obj, "ref", json_string(req->text), err));
+        KN_TRY(put(obj, name->field, req->number < 0 ? json_null() : json_integer(req->number),
+                   err));
+    } else if (req->kind == KN_REQUIRE_UUID) {
+        KN_TRY(put(obj, name->field, json_string(req->text), err));
+    } else if (name->field) {
+        KN_TRY(put(obj, name->field, json_integer(req->number), err));
+    }
+    *ret = json_incref(obj);
+    return KN_OK;
 }
 
-/* ---- updates ---- */
+static KnCode put_ref(json_t *obj, const KnRef *ref, KnErr *err)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } optional[] = {{"min-snapshots-to-keep", ref->min_snapshots_to_keep},
+                    {"max-snapshot-age-ms", ref->max_snapshot_age_ms},
+                    {"max-ref-age-ms", ref->max_ref_age_ms}};
+    KN_TRY(put(obj, "ref-name", json_string(ref->name), err));
+    KN_TRY(put(obj, "snapshot-id", json_integer(ref->snapshot_id), err));
+    KN_TRY(put(obj, "type", json_string(ref->is_branch ? "branch" : "tag"), err));
+    for (size_t i = 0; i < N_OF(optional); i++)
+        if (optional[i].value >= 0)
+            KN_TRY(put(obj, optional[i].key, json_integer(optional[i].value), err));
+    return KN_OK;
+}
 
-static const char *const actions[] = {
-    [KN_UPDATE_ASSIGN_UUID] = "assign-uuid",
-    [KN_UPDATE_UPGRADE_FORMAT_VERSION] = "upgrade-format-version",
-    [KN_UPDATE_ADD_SCHEMA] = "add-schema",
-    [KN_UPDATE_SET_CURRENT_SCHEMA] = "set-current-schema",
-    [KN_UPDATE_ADD_SPEC] = "add-spec",
-    [KN_UPDATE_SET_DEFAULT_SPEC] = "set-default-spec",
-    [KN_UPDATE_ADD_SORT_ORDER] = "add-sort-order",
-    [KN_UPDATE_SET_DEFAULT_SORT_ORDER] = "set-default-sort-order",
-    [KN_UPDATE_ADD_SNAPSHOT] = "add-snapshot",
-    [KN_UPDATE_SET_SNAPSHOT_REF] = "set-snapshot-ref",
-    [KN_UPDATE_REMOVE_SNAPSHOTS] = "remove-snapshots",
-    [KN_UPDATE_REMOVE_SNAPSHOT_REF] = "remove-snapshot-ref",
-    [KN_UPDATE_SET_LOCATION] = "set-location",
-    [KN_UPDATE_SET_PROPERTIES] = "set-properties",
-    [KN_UPDATE_REMOVE_PROPERTIES] = "remove-properties",
-    [KN_UPDATE_SET_STATISTICS] = "set-statistics",
-    [KN_UPDATE_REMOVE_STATISTICS] = "remove-statistics",
-    [KN_UPDATE_SET_PARTITION_STATISTICS] = "set-partition-statistics",
-    [KN_UPDATE_REMOVE_PARTITION_STATISTICS] = "remove-partition-statistics",
-    [KN_UPDATE_REMOVE_SPECS] = "remove-partition-specs",
-    [KN_UPDATE_REMOVE_SCHEMAS] = "remove-schemas",
-    [KN_UPDATE_ADD_ENCRYPTION_KEY] = "add-encryption-key",
-    [KN_UPDATE_REMOVE_ENCRYPTION_KEY] = "remove-encryption-key",
-};
+/* A field without an id yet is given one by the server. */
+static json_t *spec_to_json(const KnPartitionSpec *spec)
+{
+    json_t *obj = kn_partition_spec_to_json(spec), *field;
+    size_t i;
+    json_array_foreach(json_object_get(obj, "fields"), i, field)
+    {
+        if (json_integer_value(json_object_get(field, "field-id")) == 0)
+            (void)json_object_del(field, "field-id");
+    }
+    return obj;
+}
 
-static void put_ids(Writer *w, const char *key, const KnUpdate *update)
+static json_t *shape_to_json(const KnUpdate *u)
+{
+    switch (u->kind) {
+    case KN_UPDATE_ADD_SCHEMA:
+        return kn_schema_to_json(u->schema);
+    case KN_UPDATE_ADD_SPEC:
+        return spec_to_json(u->spec);
+    case KN_UPDATE_ADD_SORT_ORDER:
+        return kn_sort_order_to_json(u->sort_order);
+    default:
+        return kn_snapshot_to_json(&u->snapshot);
+    }
+}
+
+static json_t *ids_to_json(const KnUpdate *u)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < update->n_ids; i++)
-        w->failed |= json_array_append_new(array, json_integer(update->ids[i])) != 0;
-    put(w, key, array);
+    for (size_t i = 0; i < u->n_ids; i++)
+        if (json_array_append_new(array, json_integer(u->ids[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
 }
 
-static void put_ref(Writer *w, const KnRef *ref)
+static KnCode put_body(json_t *obj, const KnUpdate *u, const KnActionName *action, KnErr *err)
 {
-    put_text(w, "ref-name", ref->name);
-    put_i64(w, "snapshot-id", ref->snapshot_id);
-    put_text(w, "type", ref->is_branch ? "branch" : "tag");
-    put_opt(w, "min-snapshots-to-keep", ref->min_snapshots_to_keep);
-    put_opt(w, "max-snapshot-age-ms", ref->max_snapshot_age_ms);
-    put_opt(w, "max-ref-age-ms", ref->max_ref_age_ms);
-}
-
-static void put_statistics(Writer *w, const KnUpdate *update)
-{
-    bool is_table = update->kind == KN_UPDATE_SET_STATISTICS;
-    if (is_table) { /* older servers read the id here */
-        const json_t *id = json_object_get(update->json, "snapshot-id");
-        if (id)
-            put_shared(w, "snapshot-id", id);
-    }
-    put_shared(w, is_table ? "statistics" : "partition-statistics", update->json);
-}
-
-/* Shapes of the table: schemas, specs, orders. */
-static bool put_shape(Writer *w, const KnUpdate *update)
-{
-    switch (update->kind) {
-    case KN_UPDATE_ADD_SCHEMA:
-        put(w, "schema", kn_schema_to_json(update->schema));
-        return true;
-    case KN_UPDATE_SET_CURRENT_SCHEMA:
-        put_i64(w, "schema-id", update->number);
-        return true;
-    case KN_UPDATE_ADD_SPEC:
-        put(w, "spec", kn_partition_spec_to_json(update->spec));
-        return true;
-    case KN_UPDATE_SET_DEFAULT_SPEC:
-        put_i64(w, "spec-id", update->number);
-        return true;
-    case KN_UPDATE_ADD_SORT_ORDER:
-        put(w, "sort-order", kn_sort_order_to_json(update->sort_order));
-        return true;
-    case KN_UPDATE_SET_DEFAULT_SORT_ORDER:
-        put_i64(w, "sort-order-id", update->number);
-        return true;
-    case KN_UPDATE_REMOVE_SPECS:
-        put_ids(w, "spec-ids", update);
-        return true;
-    case KN_UPDATE_REMOVE_SCHEMAS:
-        put_ids(w, "schema-ids", update);
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Snapshots, refs and what is kept of them. */
-static bool put_history(Writer *w, const KnUpdate *update)
-{
-    switch (update->kind) {
-    case KN_UPDATE_ADD_SNAPSHOT:
-        put(w, "snapshot", kn_snapshot_to_json(&update->snapshot));
-        return true;
-    case KN_UPDATE_SET_SNAPSHOT_REF:
-        put_ref(w, &update->ref);
-        return true;
-    case KN_UPDATE_REMOVE_SNAPSHOTS:
-        put_ids(w, "snapshot-ids", update);
-        return true;
-    case KN_UPDATE_REMOVE_SNAPSHOT_REF:
-        put_text(w, "ref-name", update->text);
-        return true;
-    case KN_UPDATE_SET_STATISTICS:
-    case KN_UPDATE_SET_PARTITION_STATISTICS:
-        put_statistics(w, update);
-        return true;
-    case KN_UPDATE_REMOVE_STATISTICS:
-    case KN_UPDATE_REMOVE_PARTITION_STATISTICS:
-        put_i64(w, "snapshot-id", update->number);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void put_rest(Writer *w, const KnUpdate *update)
-{
-    switch (update->kind) {
-    case KN_UPDATE_ASSIGN_UUID:
-        put_text(w, "uuid", update->text);
-        break;
-    case KN_UPDATE_UPGRADE_FORMAT_VERSION:
-        put_i64(w, "format-version", update->number);
-        break;
-    case KN_UPDATE_SET_LOCATION:
-        put_text(w, "location", update->text);
-        break;
-    case KN_UPDATE_SET_PROPERTIES:
-        put_shared(w, "updates", update->properties);
-        break;
-    case KN_UPDATE_REMOVE_PROPERTIES:
-        put_shared(w, "removals", update->properties);
-        break;
-    case KN_UPDATE_ADD_ENCRYPTION_KEY:
-        put_shared(w, "encryption-key", update->json);
-        break;
-    default: /* KN_UPDATE_REMOVE_ENCRYPTION_KEY */
-        put_text(w, "key-id", update->text);
+    switch (action->form) {
+    case KN_FORM_TEXT:
+        return put(obj, action->field, json_string(u->text), err);
+    case KN_FORM_NUMBER:
+        return put(obj, action->field, json_integer(u->number), err);
+    case KN_FORM_IDS:
+        return put(obj, action->field, ids_to_json(u), err);
+    case KN_FORM_SHAPE:
+        return put(obj, action->field, shape_to_json(u), err);
+    case KN_FORM_REF:
+        return put_ref(obj, &u->ref, err);
+    case KN_FORM_PROPERTIES:
+    case KN_FORM_REMOVALS:
+        return put(obj, action->field, shared(u->properties), err);
+    case KN_FORM_STATISTICS:
+    case KN_FORM_KEY:
         break;
     }
+    return put(obj, action->field, shared(u->json), err);
 }
 
 KnCode kn_update_to_json(const KnUpdate *update, json_t **ret, KnErr *err)
 {
-    Writer w = {.obj = json_object()};
-    put_text(&w, "action", actions[update->kind]);
-    if (!put_shape(&w, update) && !put_history(&w, update))
-        put_rest(&w, update);
-    return finish(&w, ret, err);
+    const KnActionName *action = kn_action_of(update->kind);
+    if (!action)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "this update has no form in REST");
+    KN_JSON_AUTO obj = json_object();
+    KN_TRY(put(obj, "action", json_string(action->name), err));
+    KnCode rc = put_body(obj, update, action, err);
+    if (rc != KN_OK)
+        return kn_err_wrap(err, rc, "%s", action->name);
+    const json_t *id = json_object_get(update->json, "snapshot-id");
+    if (update->kind == KN_UPDATE_SET_STATISTICS && id) /* older servers read the id here */
+        KN_TRY(put(obj, "snapshot-id", shared(id), err));
+    *ret = json_incref(obj);
+    return KN_OK;
 }

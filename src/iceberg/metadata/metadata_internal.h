@@ -10,7 +10,15 @@
  */
 json_t *kn_metadata_make_json(const KnMetadata *md);
 
-/** A snapshot as documents and commits hold it: a new reference, or NULL as above. */
+/** Bytes that begin as gzip (1f 8b) are unpacked into plain, and *bytes is set to that; others stay
+ * as they are. plain is initialised by the caller. */
+KN_NODISCARD KnCode kn_metadata_gunzip(KnStr *bytes, KnBuf *plain, KnErr *err);
+
+/** One snapshot of a document of that version. */
+KN_NODISCARD KnCode kn_snapshot_parse(KnArena *arena, const json_t *json, int32_t version,
+                                      KnSnapshot *snap, KnErr *err);
+KN_NODISCARD KnCode kn_ref_parse(const char *name, const json_t *json, KnRef *ref, KnErr *err);
+/** With all fields that any version has: a new reference, or NULL as above. */
 json_t *kn_snapshot_to_json(const KnSnapshot *snap);
 
 /** What Java's TableMetadata constructor checks of a whole document; KN_E_CORRUPT. */

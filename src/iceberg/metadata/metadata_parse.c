@@ -225,7 +225,8 @@ static KnCode parse_sort_orders(Parser *p, KnErr *err)
 
 /* ---- snapshots and refs ---- */
 
-static KnCode parse_manifests(Parser *p, const json_t *json, KnSnapshot *snap, KnErr *err)
+static KnCode parse_manifests(KnArena *arena, const json_t *json, int32_t version, KnSnapshot *snap,
+                              KnErr *err)
 {
     json_t *array = NULL;
     const char **manifests;
@@ -235,10 +236,10 @@ static KnCode parse_manifests(Parser *p, const json_t *json, KnSnapshot *snap, K
     if (snap->manifest_list)
         return KN_OK;
     KN_TRY(kn_json_opt_array(json, "manifests", &array, err));
-    if (!array || p->md.format_version > 1)
+    if (!array || version > 1)
         return kn_err_set(err, KN_E_CORRUPT, "field 'manifest-list' is missing");
     n = json_array_size(array);
-    manifests = kn_arena_zalloc(p->arena, (n + 1) * sizeof(*manifests));
+    manifests = kn_arena_zalloc(arena, (n + 1) * sizeof(*manifests));
     for (size_t i = 0; i < n; i++) {
         manifests[i] = json_string_value(json_array_get(array, i));
         if (!manifests[i])
@@ -274,7 +275,8 @@ static KnCode parse_row_ids(const json_t *json, KnSnapshot *snap, KnErr *err)
     return KN_OK;
 }
 
-static KnCode parse_snapshot(Parser *p, const json_t *json, KnSnapshot *snap, KnErr *err)
+KnCode kn_snapshot_parse(KnArena *arena, const json_t *json, int32_t version, KnSnapshot *snap,
+                         KnErr *err)
 {
     *snap = (KnSnapshot){.parent_id = -1, .schema_id = -1, .first_row_id = -1, .added_rows = -1};
     KN_TRY(kn_json_get_i64(json, "snapshot-id", &snap->snapshot_id, err));
@@ -283,7 +285,7 @@ static KnCode parse_snapshot(Parser *p, const json_t *json, KnSnapshot *snap, Kn
     KN_TRY(kn_json_get_i64(json, "timestamp-ms", &snap->timestamp_ms, err));
     KN_TRY(kn_json_opt_i32(json, "schema-id", &snap->schema_id, err));
     KN_TRY(kn_json_opt_str(json, "key-id", &snap->key_id, err));
-    KN_TRY(parse_manifests(p, json, snap, err));
+    KN_TRY(parse_manifests(arena, json, version, snap, err));
     KN_TRY(parse_summary(json, snap, err));
     KN_TRY(parse_row_ids(json, snap, err));
     snap->extra = json;
@@ -300,7 +302,8 @@ static KnCode parse_snapshots(Parser *p, KnErr *err)
     n = json_array_size(array);
     snapshots = kn_arena_zalloc(p->arena, (n + 1) * sizeof(*snapshots));
     for (size_t i = 0; i < n; i++) {
-        KnCode rc = parse_snapshot(p, json_array_get(array, i), &snapshots[i], err);
+        KnCode rc = kn_snapshot_parse(p->arena, json_array_get(array, i), p->md.format_version,
+                                      &snapshots[i], err);
         if (rc != KN_OK)
             return kn_err_wrap(err, rc, "snapshots[%zu]", i);
     }
@@ -309,7 +312,7 @@ static KnCode parse_snapshots(Parser *p, KnErr *err)
     return KN_OK;
 }
 
-static KnCode parse_ref(const char *name, const json_t *json, KnRef *ref, KnErr *err)
+KnCode kn_ref_parse(const char *name, const json_t *json, KnRef *ref, KnErr *err)
 {
     const char *type;
 
@@ -342,7 +345,7 @@ static KnCode parse_refs(Parser *p, KnErr *err)
     }
     json_object_foreach(obj, name, value)
     {
-        KnCode rc = parse_ref(name, value, &refs[p->md.n_refs++], err);
+        KnCode rc = kn_ref_parse(name, value, &refs[p->md.n_refs++], err);
         if (rc != KN_OK)
             return kn_err_wrap(err, rc, "refs '%s'", name);
     }
@@ -481,19 +484,24 @@ KnCode kn_metadata_parse_json(json_t *doc, const char *source, KnMetadata **ret,
     return KN_OK;
 }
 
+KnCode kn_metadata_gunzip(KnStr *bytes, KnBuf *plain, KnErr *err)
+{
+    if (bytes->len >= 2 && memcmp(bytes->ptr, "\x1f\x8b", 2) == 0) {
+        KN_TRY(gunzip(*bytes, plain, err));
+        *bytes = (KnStr){plain->data, plain->len};
+    }
+    if (bytes->len > TEXT_MAX)
+        return kn_err_set(err, KN_E_NOMEM, "%zu bytes are too large for a document", bytes->len);
+    return KN_OK;
+}
+
 KnCode kn_metadata_parse(KnStr bytes, const char *source, KnMetadata **ret, KnErr *err)
 {
     KN_BUF_AUTO plain = {0};
     KN_JSON_AUTO doc = NULL;
-    KnCode rc = KN_OK;
 
     kn_buf_init(&plain, TEXT_MAX);
-    if (bytes.len >= 2 && memcmp(bytes.ptr, "\x1f\x8b", 2) == 0) {
-        rc = gunzip(bytes, &plain, err);
-        bytes = (KnStr){plain.data, plain.len};
-    }
-    if (rc == KN_OK && bytes.len > TEXT_MAX)
-        rc = kn_err_set(err, KN_E_NOMEM, "%zu bytes are too large for a document", bytes.len);
+    KnCode rc = kn_metadata_gunzip(&bytes, &plain, err);
     if (rc == KN_OK)
         rc = kn_json_parse(bytes.ptr, bytes.len, &doc, err);
     if (rc != KN_OK)
