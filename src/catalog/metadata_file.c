@@ -19,23 +19,30 @@ KnCode kn_metadata_file_read(KnFileIO *io, KnStr location, KnMetadata **ret, KnE
     return kn_metadata_parse((KnStr){bytes.data, bytes.len}, source, ret, err);
 }
 
-static bool wants_gzip(const KnMetadata *md)
+static bool wants_gzip(const json_t *properties)
 {
-    KnStr codec = kn_str(kn_metadata_property(md, "write.metadata.compression-codec", "none"));
-    return kn_str_eq_nocase(codec, KN_STR_LIT("gzip"));
+    const char *codec =
+        json_string_value(json_object_get(properties, "write.metadata.compression-codec"));
+    return codec && kn_str_eq_nocase(kn_str(codec), KN_STR_LIT("gzip"));
 }
 
 const char *kn_metadata_file_next(KnArena *arena, const KnMetadata *md, const char *previous)
+{
+    return kn_metadata_file_next_in(arena, md->location, md->properties, previous);
+}
+
+const char *kn_metadata_file_next_in(KnArena *arena, const char *location, const json_t *properties,
+                                     const char *previous)
 {
     int64_t version = -1;
     if (previous)
         version = kn_metadata_file_version(kn_path_basename(kn_str(previous)));
     char uuid[37];
     char *name = kn_arena_printf(arena, "%05lld-%s%s.metadata.json", (long long)version + 1,
-                                 kn_random_uuid4(uuid), wants_gzip(md) ? ".gz" : "");
-    const char *folder = kn_metadata_property(md, "write.metadata.path", NULL);
+                                 kn_random_uuid4(uuid), wants_gzip(properties) ? ".gz" : "");
+    const char *folder = json_string_value(json_object_get(properties, "write.metadata.path"));
     if (!folder)
-        folder = kn_path_join(arena, kn_str(md->location), KN_STR_LIT("metadata"));
+        folder = kn_path_join(arena, kn_str(location), KN_STR_LIT("metadata"));
     return kn_path_join(arena, kn_str(folder), kn_str(name));
 }
 
@@ -67,11 +74,16 @@ KnCode kn_metadata_file_write(KnFileIO *io, const KnMetadata *md, const char *lo
     KN_BUF_AUTO json = {0};
     kn_buf_init(&json, KN_METADATA_FILE_MAX);
     KN_TRY(kn_metadata_to_json(md, &json, err));
-    if (!wants_gzip(md))
-        return kn_io_write(io, kn_str(location), json.data, json.len, KN_IO_CREATE, err);
+    return kn_metadata_file_write_text(io, (KnStr){json.data, json.len}, location, err);
+}
+
+KnCode kn_metadata_file_write_text(KnFileIO *io, KnStr json, const char *location, KnErr *err)
+{
+    if (!kn_str_ends_with(kn_str(location), KN_STR_LIT(".gz.metadata.json")))
+        return kn_io_write(io, kn_str(location), json.ptr, json.len, KN_IO_CREATE, err);
     KN_BUF_AUTO packed = {0};
     kn_buf_init(&packed, KN_METADATA_FILE_MAX + 4096);
-    KN_TRY(gzip((KnStr){json.data, json.len}, &packed, err));
+    KN_TRY(gzip(json, &packed, err));
     return kn_io_write(io, kn_str(location), packed.data, packed.len, KN_IO_CREATE, err);
 }
 
@@ -94,26 +106,4 @@ int64_t kn_metadata_file_version(KnStr name)
     if (!digits || !kn_str_to_i64((KnStr){name.ptr, digits}, &version))
         return -1;
     return version;
-}
-
-static bool log_has(const KnMetadata *md, const char *file)
-{
-    for (size_t i = 0; i < md->n_metadata_log; i++) {
-        if (!strcmp(md->metadata_log[i].metadata_file, file))
-            return true;
-    }
-    return false;
-}
-
-void kn_metadata_file_expire(KnFileIO *io, const KnMetadata *before, const KnMetadata *after)
-{
-    const char *on =
-        kn_metadata_property(after, "write.metadata.delete-after-commit.enabled", "false");
-    if (strcmp(on, "true") != 0)
-        return;
-    for (size_t i = 0; i < before->n_metadata_log; i++) {
-        const char *file = before->metadata_log[i].metadata_file;
-        if (!log_has(after, file))
-            KN_IGNORE(kn_io_remove(io, kn_str(file), NULL));
-    }
 }

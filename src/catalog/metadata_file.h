@@ -16,12 +16,15 @@ KN_NODISCARD KnCode kn_metadata_file_read(KnFileIO *io, KnStr location, KnMetada
                                           KnErr *err);
 /** The name of the version after previous (NULL = version 0), in arena. */
 const char *kn_metadata_file_next(KnArena *arena, const KnMetadata *md, const char *previous);
+/** The same of any document that has a location and properties (a view's). */
+const char *kn_metadata_file_next_in(KnArena *arena, const char *location, const json_t *properties,
+                                     const char *previous);
+/** JSON text, packed when the name says so. Create-if-absent and durable. */
+KN_NODISCARD KnCode kn_metadata_file_write_text(KnFileIO *io, KnStr json, const char *location,
+                                                KnErr *err);
 /** Create-if-absent and durable. */
 KN_NODISCARD KnCode kn_metadata_file_write(KnFileIO *io, const KnMetadata *md, const char *location,
                                            KnErr *err);
 /** The number in front of a metadata file's name ("00012-…", "v12.…"), or -1. */
 int64_t kn_metadata_file_version(KnStr name);
 bool kn_metadata_file_is_name(KnStr name);
-/** write.metadata.delete-after-commit.enabled: removes the files that fell out of the metadata log
- * between before and after. Best effort: a file that cannot be removed is left. */
-void kn_metadata_file_expire(KnFileIO *io, const KnMetadata *before, const KnMetadata *after);

@@ -57,6 +57,8 @@ KN_NODISCARD KnCode kn_core_check_location(const KnCatalogCore *core, KnStr loca
 /** The same catalog behind the interface that planning, maintenance and commands take; borrowed,
  * closing it does nothing. Tables loaded from it belong to one thread, as ever. */
 KnCatalog *kn_core_catalog(KnCatalogCore *core);
+/** The same, and closing it closes the core. */
+KnCatalog *kn_core_into_catalog(KnCatalogCore *core);
 
 /* ---- lists ---- */
 typedef struct KnPage {

@@ -16,7 +16,7 @@
 enum { N_BUCKETS = 1 << 13 };
 
 typedef struct Node {
-    struct Node *chain;        /* of its bucket */
+    struct Node *chain;         /* of its bucket */
     struct Node *newer, *older; /* by use */
     KnDocument *doc;
     uint64_t hash;
@@ -80,8 +80,7 @@ KnDocumentCache *kn_document_cache_free(KnDocumentCache *cache)
 static Node *find(KnDocumentCache *cache, const char *location, uint64_t hash)
 {
     Node *node = cache->buckets[hash % N_BUCKETS];
-    while (node &&
-           (node->hash != hash || strcmp(kn_document_location(node->doc), location) != 0))
+    while (node && (node->hash != hash || strcmp(kn_document_location(node->doc), location) != 0))
         node = node->chain;
     return node;
 }

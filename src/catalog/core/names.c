@@ -26,8 +26,7 @@ KnCode kn_name_check(KnStr name, const char *what, KnErr *err)
     }
     for (size_t from = 0; from <= name.len;) {
         size_t len = 0;
-        while (from + len < name.len && name.ptr[from + len] != '/' &&
-               name.ptr[from + len] != '\\')
+        while (from + len < name.len && name.ptr[from + len] != '/' && name.ptr[from + len] != '\\')
             len++;
         if (is_dots(name.ptr + from, len))
             return kn_err_set(err, KN_E_INVAL, "the %s '" KN_STR_FMT "' leads out of its folder",

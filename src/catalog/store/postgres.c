@@ -22,7 +22,7 @@ enum { SETTLE_TRIES = 12, SETTLE_WAIT_US = 50000, SETTLE_WAIT_MAX_US = 2000000 }
 typedef struct Driver {
     KnSqlDriver base;
     char *uri;
-    char *user, *password; /* to be struck out; or NULL */
+    char *user, *password;      /* to be struck out; or NULL */
     _Atomic(KnSqlConn *) spare; /* the one that looked at the schema */
 } Driver;
 
@@ -103,7 +103,7 @@ static KnCode prepare_statement(Conn *conn, KnSqlStatement which, const char *na
     static const Oid types[KN_SQL_PARAMS_MAX] = {TEXT_OID, TEXT_OID, TEXT_OID, TEXT_OID,
                                                  TEXT_OID, TEXT_OID, TEXT_OID, TEXT_OID,
                                                  TEXT_OID, TEXT_OID, TEXT_OID};
-    char *text = kn_sql_text(which, &conn->base.driver->dialect, &conn->n_params[which]);
+    char *text = kn_statement_text(which, &conn->base.driver->dialect, &conn->n_params[which]);
     PGresult *res = PQprepare(conn->pg, name, text, conn->n_params[which], types);
     free(text);
     KnCode rc = KN_OK;
@@ -290,9 +290,8 @@ static void pass_over(void *arg, const char *message)
 static KnCode new_connection(Driver *drv, Conn **ret, KnErr *err)
 {
     /* What stands before dbname may be overridden by the address. */
-    static const char *const keys[] = {
-        "connect_timeout", "application_name", "tcp_user_timeout", "dbname", "client_encoding",
-        NULL};
+    static const char *const keys[] = {"connect_timeout", "application_name", "tcp_user_timeout",
+                                       "dbname",          "client_encoding",  NULL};
     const char *const values[] = {"10", "knut", "30000", drv->uri, "UTF8", NULL};
     Conn *conn = calloc(1, sizeof(*conn));
     if (!conn)
@@ -462,9 +461,10 @@ KnCode kn_sql_postgres_new(const char *uri, KnSqlDriver **ret, KnErr *err)
     PQconninfoOption *given = PQconninfoParse(uri, &why);
     PQfreemem(why); /* not shown: it may quote a password */
     if (!given)
-        return kn_err_set(err, KN_E_INVAL,
-                          "--db is no valid postgresql:// address (postgresql://HOST:PORT/DATABASE; "
-                          "the password comes from PGPASSWORD or ~/.pgpass)");
+        return kn_err_set(
+            err, KN_E_INVAL,
+            "--db is no valid postgresql:// address (postgresql://HOST:PORT/DATABASE; "
+            "the password comes from PGPASSWORD or ~/.pgpass)");
     PQconninfoOption *dflt = PQconndefaults();
     Driver *drv = calloc(1, sizeof(*drv));
     if (!drv)

@@ -6,7 +6,7 @@
  *
  * Statements are written so that both databases take them: parameters are $1, $2, … in order of
  * their first place, all texts (NULL = SQL null), numbers are cast. A driver replaces
- * `COLLATE BINARY` and the mark of a row lock (kn_sql_text()).
+ * `COLLATE BINARY` and the mark of a row lock (kn_statement_text()).
  */
 #include <stdatomic.h>
 
@@ -51,7 +51,7 @@ typedef struct KnSqlDialect {
 } KnSqlDialect;
 
 /** The statement's text in a dialect (malloc'ed) and the number of its parameters. */
-char *kn_sql_text(KnSqlStatement which, const KnSqlDialect *dialect, int *ret_n_params);
+char *kn_statement_text(KnSqlStatement which, const KnSqlDialect *dialect, int *ret_n_params);
 /** Schema: statements that make what is absent, separated by ';'. */
 extern const char kn_sql_schema[];     /* the JDBC catalog's, V1 */
 extern const char kn_sql_log_schema[]; /* ours */
@@ -97,13 +97,14 @@ struct KnSqlDriver {
     KnSqlDialect dialect;
     atomic_bool has_log; /* knut_commits is there */
     bool prepared;       /* dialect is known and stays */
-    char *name;   /* the database, for messages */
-    char *id;     /* without "jdbc:" and without "#catalog" */
+    char *name;          /* the database, for messages */
+    char *id;            /* without "jdbc:" and without "#catalog" */
     bool read_only;
 };
 struct KnSqlConn {
     const KnSqlOps *ops;
     KnSqlDriver *driver;
+    bool doubtful; /* what a COMMIT that failed has written may come back at recovery */
 };
 
 KN_NODISCARD KnCode kn_sql_sqlite_new(const char *file, bool create, KnSqlDriver **ret, KnErr *err);

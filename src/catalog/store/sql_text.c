@@ -118,7 +118,7 @@ static const char *mark_text(const KnSqlDialect *dialect, const char *mark, size
     return dialect->no_type ? "NULL" : "iceberg_type";
 }
 
-char *kn_sql_text(KnSqlStatement which, const KnSqlDialect *dialect, int *ret_n_params)
+char *kn_statement_text(KnSqlStatement which, const KnSqlDialect *dialect, int *ret_n_params)
 {
     KnBuf out;
     kn_buf_init(&out, 1 << 16);

@@ -73,7 +73,7 @@ static KnCode failed(const Conn *conn, const char *what, KnErr *err)
 static KnCode statement(Conn *conn, KnSqlStatement which, sqlite3_stmt **ret, KnErr *err)
 {
     if (!conn->stmts[which]) {
-        char *text = kn_sql_text(which, &conn->base.driver->dialect, &conn->n_params[which]);
+        char *text = kn_statement_text(which, &conn->base.driver->dialect, &conn->n_params[which]);
         int rc = sqlite3_prepare_v3(conn->db, text, -1, SQLITE_PREPARE_PERSISTENT,
                                     &conn->stmts[which], NULL);
         free(text);
@@ -165,6 +165,7 @@ static KnCode sqlite_commit(KnSqlConn *base, KnErr *err)
     sqlite_rollback(base);
     if (untouched)
         return rc;
+    base->doubtful = true;
     if (err)
         err->code = KN_E_UNKNOWN;
     return KN_E_UNKNOWN;
@@ -176,7 +177,7 @@ static bool sqlite_broken(const KnSqlConn *base)
     return false;
 }
 
-/* What was written of a failed COMMIT may come back when the log is recovered. */
+/* The pointer tells. */
 static KnCode sqlite_settle(KnSqlDriver *drv, KnSqlConn **conn, KnErr *err)
 {
     (void)drv, (void)conn, (void)err;
@@ -327,8 +328,8 @@ static uint64_t sqlite_generation(const KnSqlDriver *base)
     const Driver *drv = (const Driver *)base;
     if (!drv->commits)
         return 0;
-    uint64_t commits = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)drv->commits,
-                                            memory_order_acquire);
+    uint64_t commits =
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)drv->commits, memory_order_acquire);
     uint64_t frames =
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)drv->frames, memory_order_acquire);
     return (commits << 32 | frames) + 1; /* never 0 */

@@ -59,7 +59,8 @@ typedef struct KnUnit {
     size_t n;
     KnCode code; /* verdict */
     KnErr err;
-    bool done; /* used by group.c */
+    bool doubtful; /* it was not applied, and may come back when the database is recovered */
+    bool done;     /* used by group.c */
 } KnUnit;
 
 /* ---- the log ---- */

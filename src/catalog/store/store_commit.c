@@ -360,10 +360,8 @@ static KnCode run_unit(Batch *b, KnUnit *unit, KnErr *err)
 static KnCode lock_seq(Batch *b, KnErr *err)
 {
     b->seq = -1;
-    KnSqlCall call = {.which = KN_SQL_SEQ_LOCK,
-                      .params = {b->store->catalog},
-                      .fn = note_number,
-                      .arg = &b->seq};
+    KnSqlCall call = {
+        .which = KN_SQL_SEQ_LOCK, .params = {b->store->catalog}, .fn = note_number, .arg = &b->seq};
     KN_TRY(b->conn->ops->run(b->conn, &call, err));
     if (b->seq >= 0)
         return KN_OK;
@@ -476,8 +474,12 @@ void kn_store_commit(KnStore *store, KnUnit *const *units, size_t n)
     }
     if (rc == KN_OK)
         return;
+    bool doubtful = store->writer && store->writer->doubtful;
+    if (store->writer)
+        store->writer->doubtful = false;
     for (size_t i = 0; i < n; i++) {
         units[i]->code = rc;
         units[i]->err = err;
+        units[i]->doubtful = doubtful;
     }
 }

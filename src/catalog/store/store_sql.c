@@ -218,10 +218,8 @@ static KnCode note_row(void *arg, const char *const *values, KnErr *err)
 KnCode kn_store_namespace_exists(KnStore *store, const char *ns, bool *ret, KnErr *err)
 {
     bool found = false;
-    KnSqlCall call = {.which = KN_SQL_NS_EXACT,
-                      .params = {store->catalog, ns},
-                      .fn = note_row,
-                      .arg = &found};
+    KnSqlCall call = {
+        .which = KN_SQL_NS_EXACT, .params = {store->catalog, ns}, .fn = note_row, .arg = &found};
     KN_TRY(kn_store_ask(store, &call, err));
     if (!found) {
         KN_ARENA_AUTO arena = kn_arena_new(0);
@@ -248,10 +246,8 @@ static KnCode note_property(void *arg, const char *const *values, KnErr *err)
 KnCode kn_store_namespace_get(KnStore *store, const char *ns, json_t **ret, KnErr *err)
 {
     KN_JSON_AUTO object = json_object();
-    KnSqlCall call = {.which = KN_SQL_NS_GET,
-                      .params = {store->catalog, ns},
-                      .fn = note_property,
-                      .arg = object};
+    KnSqlCall call = {
+        .which = KN_SQL_NS_GET, .params = {store->catalog, ns}, .fn = note_property, .arg = object};
     KN_TRY(kn_store_ask(store, &call, err));
     *ret = json_incref(object);
     return KN_OK;
@@ -342,10 +338,8 @@ KnCode kn_store_last_event(KnStore *store, int64_t *ret, KnErr *err)
     KN_TRY(find_log(store, err));
     int64_t last = 0;
     if (atomic_load(&store->driver->has_log)) {
-        KnSqlCall call = {.which = KN_SQL_SEQ_GET,
-                          .params = {store->catalog},
-                          .fn = note_number,
-                          .arg = &last};
+        KnSqlCall call = {
+            .which = KN_SQL_SEQ_GET, .params = {store->catalog}, .fn = note_number, .arg = &last};
         KN_TRY(kn_store_ask(store, &call, err));
     }
     *ret = last;

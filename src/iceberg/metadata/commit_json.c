@@ -294,8 +294,8 @@ static KnCode parse_create(KnArena *arena, const json_t *body, KnCreateRequest *
     KN_TRY(kn_properties_check(properties, err));
     req.create.properties = properties;
     const char *text = json_string_value(json_object_get(properties, "format-version"));
-    if (text && (!kn_str_to_i64(kn_str(text), &version) || version < 1 ||
-                 version > KN_FORMAT_VERSION_MAX))
+    if (text &&
+        (!kn_str_to_i64(kn_str(text), &version) || version < 1 || version > KN_FORMAT_VERSION_MAX))
         return kn_err_set(err, KN_E_INVAL, "Unsupported format version: v%.20s (supported: v%d)",
                           text, KN_FORMAT_VERSION_MAX);
     req.create.format_version = (int32_t)version;

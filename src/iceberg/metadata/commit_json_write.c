@@ -101,13 +101,14 @@ KnCode kn_requirement_to_json(const KnRequirement *req, json_t **ret, KnErr *err
 {
     const KnRequirementName *name = kn_requirement_of(req->kind);
     if (!name)
-        return kn_err_set(err, KN_E_UNSUPPORTED, "a requirement of this commit cannot be said to a REST catalog");
+        return kn_err_set(err, KN_E_UNSUPPORTED,
+                          "a requirement of this commit cannot be said to a REST catalog");
     KN_JSON_AUTO obj = json_object();
     KN_TRY(put(obj, "type", json_string(name->name), err));
     if (req->kind == KN_REQUIRE_REF_SNAPSHOT_ID) {
         KN_TRY(put(obj, "ref", json_string(req->text), err));
-        KN_TRY(put(obj, name->field, req->number < 0 ? json_null() : json_integer(req->number),
-                   err));
+        KN_TRY(
+            put(obj, name->field, req->number < 0 ? json_null() : json_integer(req->number), err));
     } else if (req->kind == KN_REQUIRE_UUID) {
         KN_TRY(put(obj, name->field, json_string(req->text), err));
     } else if (name->field) {

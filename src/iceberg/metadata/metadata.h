@@ -77,6 +77,9 @@ KN_NODISCARD KnCode kn_metadata_parse(KnStr bytes, const char *source, KnMetadat
 KN_NODISCARD KnCode kn_metadata_parse_json(json_t *doc, const char *source, KnMetadata **ret,
                                            KnErr *err);
 KN_NODISCARD KnCode kn_metadata_to_json(const KnMetadata *md, KnBuf *ret, KnErr *err);
+/** Bytes that begin as gzip (1f 8b) are unpacked into plain, and *bytes is set to that; others stay
+ * as they are. plain is initialised by the caller. */
+KN_NODISCARD KnCode kn_metadata_gunzip(KnStr *bytes, KnBuf *plain, KnErr *err);
 KnMetadata *kn_metadata_ref(const KnMetadata *md);
 KnMetadata *kn_metadata_unref(KnMetadata *md); /* accepts NULL, returns NULL */
 /** Takes a reference that lives as long as arena. */

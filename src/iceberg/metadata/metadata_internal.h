@@ -10,10 +10,6 @@
  */
 json_t *kn_metadata_make_json(const KnMetadata *md);
 
-/** Bytes that begin as gzip (1f 8b) are unpacked into plain, and *bytes is set to that; others stay
- * as they are. plain is initialised by the caller. */
-KN_NODISCARD KnCode kn_metadata_gunzip(KnStr *bytes, KnBuf *plain, KnErr *err);
-
 /** One snapshot of a document of that version. */
 KN_NODISCARD KnCode kn_snapshot_parse(KnArena *arena, const json_t *json, int32_t version,
                                       KnSnapshot *snap, KnErr *err);

@@ -18,8 +18,8 @@
 enum { NOT_ADDED = -2, HISTORY_DFLT = 10 };
 
 typedef struct Builder {
-    const KnView *base; /* NULL = a new view */
-    json_t *doc;        /* owned */
+    const KnView *base;                            /* NULL = a new view */
+    json_t *doc;                                   /* owned */
     json_t *versions, *schemas, *log, *properties; /* borrowed from doc */
     int64_t last_version, last_schema;             /* added by these updates */
     json_t *added;                                 /* owned: ids of versions added */
@@ -147,7 +147,8 @@ static KnCode dialects(const json_t *version, json_t *set, bool refuse_twice, Kn
         const char *dialect = json_string_value(json_object_get(repr, "dialect"));
         char lower[64] = "";
         for (size_t c = 0; dialect && dialect[c] && c < sizeof(lower) - 1; c++)
-            lower[c] = (char)(dialect[c] >= 'A' && dialect[c] <= 'Z' ? dialect[c] + 32 : dialect[c]);
+            lower[c] =
+                (char)(dialect[c] >= 'A' && dialect[c] <= 'Z' ? dialect[c] + 32 : dialect[c]);
         if (!dialect)
             continue;
         if (refuse_twice && json_object_get(set, lower))
@@ -270,8 +271,9 @@ static KnCode upgrade(Builder *b, int64_t version, KnErr *err)
         return kn_err_set(err, KN_E_INVAL, "Cannot downgrade v%lld view to v%lld", (long long)now,
                           (long long)version);
     if (version > KN_VIEW_FORMAT_MAX)
-        return kn_err_set(err, KN_E_INVAL, "Cannot upgrade view to unsupported format version: "
-                                           "v%lld (supported: v%d)",
+        return kn_err_set(err, KN_E_INVAL,
+                          "Cannot upgrade view to unsupported format version: "
+                          "v%lld (supported: v%d)",
                           (long long)version, KN_VIEW_FORMAT_MAX);
     return KN_OK;
 }
@@ -349,8 +351,7 @@ static KnCode check_dialects(const Builder *b, KnErr *err)
     KN_JSON_AUTO after = json_object();
     const char *key;
     json_t *value;
-    const json_t *now =
-        find_id(b->versions, "version-id", int_of(b->doc, "current-version-id"));
+    const json_t *now = find_id(b->versions, "version-id", int_of(b->doc, "current-version-id"));
     KN_TRY(dialects(kn_view_version(b->base)->json, before, false, err));
     KN_TRY(dialects(now, after, false, err));
     json_object_foreach(before, key, value)

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core_places.c - where tables may lie, and what reads and writes there.
+ *
+ * Clients name locations: when a table is made, registered or moved, and in properties that say
+ * where files go. All must lie in the warehouse or a folder that the operator has allowed, so that
+ * nobody makes the server read or write elsewhere. Locations are compared in a normal form: local
+ * paths without `.`, `..` and double slashes; others with one spelling of the scheme, and refused
+ * when they have such parts.
+ */
+#include <string.h>
+
+#include "base/path.h"
+#include "catalog/core/core_internal.h"
+
+static bool has_dots(const char *path)
+{
+    for (const char *part = path; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        size_t len = strcspn(part, "/");
+        if ((len == 1 && part[0] == '.') || (len == 2 && part[0] == '.' && part[1] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* One spelling of the schemes that mean S3. */
+static const char *same_scheme(const char *scheme)
+{
+    return !strcmp(scheme, "s3a") || !strcmp(scheme, "s3n") ? "s3" : scheme;
+}
+
+KnCode kn_place_normal(KnArena *arena, KnStr location, const char **ret, KnErr *err)
+{
+    char scheme[16];
+    KN_TRY(kn_path_scheme(location, scheme, err));
+    if (!strcmp(scheme, "file"))
+        return kn_path_local(arena, location, ret, err);
+    const char *text = kn_arena_strndup(arena, location.ptr, location.len);
+    const char *rest = strstr(text, "://");
+    if (!rest || has_dots(rest + 3))
+        return kn_err_about(err, KN_E_REFUSED, KN_ABOUT_LOCATION,
+                            "location '" KN_STR_FMT "' is not in a form that can be checked",
+                            KN_STR_ARG(location));
+    size_t len = strlen(rest);
+    while (len > 3 && rest[len - 1] == '/')
+        len--;
+    *ret = kn_arena_printf(arena, "%s%.*s", same_scheme(scheme), (int)len, rest);
+    return KN_OK;
+}
+
+KnCode kn_core_check_location(const KnCatalogCore *core, KnStr location, KnErr *err)
+{
+    if (core->any_location)
+        return KN_OK;
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    const char *normal = NULL;
+    KnErr why = {0};
+    KnCode rc = kn_place_normal(arena, location, &normal, &why);
+    for (size_t i = 0; rc == KN_OK && i < core->n_allowed; i++) {
+        if (kn_path_is_within(kn_str(normal), kn_str(core->allowed[i])))
+            return KN_OK;
+    }
+    if (rc != KN_OK && rc != KN_E_REFUSED)
+        return kn_err_about(err, KN_E_REFUSED, KN_ABOUT_LOCATION, "%s", why.msg);
+    return kn_err_about(err, KN_E_REFUSED, KN_ABOUT_LOCATION,
+                        "location '" KN_STR_FMT
+                        "' lies outside the warehouse and the folders that are allowed",
+                        KN_STR_ARG(location));
+}
+
+/* Properties that say where somebody will write, or may remove. */
+static const char *const place_keys[] = {"write.metadata.path", "write.data.path",
+                                         "write.object-storage.path", "write.folder-storage.path"};
+
+KnCode kn_core_check_places(const KnCatalogCore *core, const char *location,
+                            const json_t *properties, const char *old_location,
+                            const json_t *old_properties, KnErr *err)
+{
+    if (!old_location || strcmp(old_location, location) != 0)
+        KN_TRY(kn_core_check_location(core, kn_str(location), err));
+    for (size_t i = 0; i < sizeof(place_keys) / sizeof(place_keys[0]); i++) {
+        const char *now = json_string_value(json_object_get(properties, place_keys[i]));
+        const char *old = json_string_value(json_object_get(old_properties, place_keys[i]));
+        if (!now || (old && !strcmp(old, now)))
+            continue;
+        KnCode rc = kn_core_check_location(core, kn_str(now), err);
+        if (rc != KN_OK)
+            return kn_err_wrap(err, rc, "property %s", place_keys[i]);
+    }
+    return KN_OK;
+}
+
+KnCode kn_core_io(KnCatalogCore *core, KnStr location, KnFileIO **ret, KnErr *err)
+{
+    char scheme[16], own[16];
+    KN_TRY(kn_path_scheme(location, scheme, err));
+    KN_TRY(kn_path_scheme(kn_str(core->warehouse), own, err));
+    if (!strcmp(same_scheme(scheme), same_scheme(own))) {
+        *ret = core->io;
+        return KN_OK;
+    }
+    KnCode rc = KN_OK;
+    pthread_mutex_lock(&core->lock);
+    size_t i = 0;
+    while (i < core->n_others && strcmp(core->others[i].scheme, scheme) != 0)
+        i++;
+    if (i == KN_CORE_SCHEMES)
+        rc = kn_err_set(err, KN_E_UNSUPPORTED, "too many kinds of storage in one catalog");
+    else if (i == core->n_others)
+        rc = kn_io_open_for(location, &core->others[i].io, err);
+    if (rc == KN_OK && i == core->n_others) {
+        memcpy(core->others[i].scheme, scheme, sizeof(scheme));
+        core->n_others++;
+    }
+    if (rc == KN_OK)
+        *ret = core->others[i].io;
+    pthread_mutex_unlock(&core->lock);
+    return rc;
+}
+
+static KnCode namespace_location(KnCatalogCore *core, KnArena *arena, const char *ns,
+                                 const char **ret, KnErr *err)
+{
+    KN_JSON_AUTO properties = NULL;
+    KN_TRY(kn_store_namespace_get(core->store, ns, &properties, err));
+    const char *location = json_string_value(json_object_get(properties, "location"));
+    *ret = location && *location ? kn_arena_strdup(arena, location) : NULL;
+    return KN_OK;
+}
+
+KnCode kn_core_default_location(KnCatalogCore *core, KnArena *arena, const KnTableIdent *ident,
+                                const char **ret, KnErr *err)
+{
+    const char *ns = NULL, *folder = NULL;
+    KN_TRY(kn_names_join(arena, ident->levels, ident->n_levels, &ns, err));
+    KN_TRY(namespace_location(core, arena, ns, &folder, err));
+    if (!folder) {
+        folder = core->warehouse;
+        for (size_t i = 0; i < ident->n_levels; i++)
+            folder = kn_path_join(arena, kn_str(folder),
+                                  kn_str(kn_name_folder(arena, ident->levels[i])));
+    }
+    *ret = kn_path_join(arena, kn_str(folder), kn_str(kn_name_folder(arena, ident->name)));
+    return KN_OK;
+}
