@@ -60,8 +60,9 @@ static const KnOption locator_rows[] = {
     {.name = "db",
      .type = KN_OPT_TEXT,
      .offset = offsetof(KnLocator, db),
-     .value = "FILE",
-     .doc = "SQLite file of the catalog (default: catalog.db in the warehouse)"},
+     .value = "FILE|URI",
+     .doc = "Database of the catalog: a SQLite file, or postgresql://HOST:PORT/DATABASE"
+            " (default: catalog.db in the warehouse)"},
     {.name = "catalog",
      .type = KN_OPT_TEXT,
      .offset = offsetof(KnLocator, catalog),
