@@ -4,9 +4,9 @@
  * catalog.h - from a locator (flags or configuration keys) to an open catalog and a table.
  *
  * Exactly one place is named: `--warehouse` or `--warehouse-uri` (a catalog with the JDBC schema
- * in SQLite, its files in a folder or in an object store), `--rest-uri` (a catalog server),
- * `--root` or `--metadata` (a bare table, read-only, no catalog). Each kind is a folder here and a
- * row in open.c.
+ * in SQLite, its files in a folder or in an object store), `--rest-uri` or `--grpc-uri` (a catalog
+ * server), `--root` or `--metadata` (a bare table, read-only, no catalog). Each kind is a folder
+ * here and a row in open.c.
  */
 #include "base/option.h"
 #include "iceberg/table.h"
@@ -23,6 +23,12 @@ typedef struct KnRestFlags {
     const char *ca, *cert, *key;
 } KnRestFlags;
 
+/* --grpc-*: how a gRPC catalog is reached. */
+typedef struct KnGrpcFlags {
+    const char *uri;
+    const char *ca, *cert, *key;
+} KnGrpcFlags;
+
 typedef struct KnLocator {
     const char *warehouse;     /* folder or URI of the data root */
     const char *warehouse_uri; /* the data root when it is not the folder `warehouse` */
@@ -32,12 +38,13 @@ typedef struct KnLocator {
     const char *metadata;      /* one metadata document */
     const char *table;         /* "ns.name"; required with warehouse, unless a command lists */
     KnRestFlags rest;
+    KnGrpcFlags grpc;
     KnS3Options s3;        /* --s3-*: for s3:// locations */
     KnOptList allow_paths; /* --allow-path: further folders from which data may be read */
 } KnLocator;
 
 /** Option rows for KnLocator, offsets from its start. */
-enum { KN_N_LOCATOR_GROUPS = 3 };
+enum { KN_N_LOCATOR_GROUPS = 4 };
 extern const KnOptGroup kn_locator_groups[KN_N_LOCATOR_GROUPS];
 
 /** KN_E_INVAL names the flags when none or several places are given. create_db: make the store (and
@@ -62,8 +69,9 @@ KN_NODISCARD KnCode kn_locator_warehouse(const KnLocator *loc, KnArena *arena, c
 /** What reads and writes this location, with the locator's --s3-* options. */
 KN_NODISCARD KnCode kn_locator_io(const KnLocator *loc, KnStr location, KnFileIO **ret, KnErr *err);
 
-/* The implementations (jdbc/, rest/, root/). io is owned by the catalog. */
+/* The implementations (jdbc/, rest/, grpc/client.c, root/). io is owned by the catalog. */
 KN_NODISCARD KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret,
                                          KnErr *err);
 KN_NODISCARD KnCode kn_catalog_rest_open(const KnLocator *loc, KnCatalog **ret, KnErr *err);
+KN_NODISCARD KnCode kn_catalog_grpc_open(const KnLocator *loc, KnCatalog **ret, KnErr *err);
 KN_NODISCARD KnCode kn_catalog_root_open(const KnLocator *loc, KnCatalog **ret, KnErr *err);

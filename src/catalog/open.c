@@ -28,6 +28,12 @@ static KnCode open_rest(const KnLocator *loc, bool create_db, KnCatalog **ret, K
     return kn_catalog_rest_open(loc, ret, err);
 }
 
+static KnCode open_grpc(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
+{
+    (void)create_db;
+    return kn_catalog_grpc_open(loc, ret, err);
+}
+
 typedef struct Place {
     const char *flag;
     size_t offset;   /* of the field that the flag sets */
@@ -39,6 +45,7 @@ static const Place places[] = {
     {"--warehouse", offsetof(KnLocator, warehouse), true, open_warehouse},
     {"--warehouse-uri", offsetof(KnLocator, warehouse_uri), true, open_warehouse},
     {"--rest-uri", offsetof(KnLocator, rest.uri), true, open_rest},
+    {"--grpc-uri", offsetof(KnLocator, grpc.uri), true, open_grpc},
     {"--root", offsetof(KnLocator, root), false, open_root},
     {"--metadata", offsetof(KnLocator, metadata), false, open_root},
 };
@@ -163,6 +170,31 @@ static const KnOption rest_rows[] = {
      .doc = "Sign requests to the catalog with AWS keys for this service (glue, s3tables)"},
 };
 
+#define GRPC(field) offsetof(KnLocator, grpc.field)
+static const KnOption grpc_rows[] = {
+    {.name = "grpc-uri",
+     .type = KN_OPT_TEXT,
+     .offset = GRPC(uri),
+     .value = "URI",
+     .doc = "Address of a gRPC catalog server, http(s)://HOST:PORT; its token is KNUT_GRPC_TOKEN"},
+    {.name = "grpc-ca",
+     .type = KN_OPT_TEXT,
+     .offset = GRPC(ca),
+     .value = "FILE",
+     .doc = "PEM file of the authorities that may vouch for the server (default: the system's)"},
+    {.name = "grpc-cert",
+     .type = KN_OPT_TEXT,
+     .offset = GRPC(cert),
+     .value = "FILE",
+     .doc = "PEM file of the client's certificate, for mutual TLS"},
+    {.name = "grpc-key",
+     .type = KN_OPT_TEXT,
+     .offset = GRPC(key),
+     .value = "FILE",
+     .doc = "PEM file of that certificate's key (default: it is in the same file)"},
+};
+
+enum { REST_GROUP = 1, GRPC_GROUP = 2 };
 const KnOptGroup kn_locator_groups[] = {
     {.title = "Where the table is",
      .options = locator_rows,
@@ -170,6 +202,9 @@ const KnOptGroup kn_locator_groups[] = {
     {.title = "A catalog server (REST)",
      .options = rest_rows,
      .n_options = sizeof(rest_rows) / sizeof(rest_rows[0])},
+    {.title = "A catalog server (gRPC)",
+     .options = grpc_rows,
+     .n_options = sizeof(grpc_rows) / sizeof(grpc_rows[0])},
     {.title = "An object store (S3)",
      .options = kn_s3_option_rows,
      .n_options = KN_N_S3_OPTIONS,
@@ -198,10 +233,10 @@ static KnCode choose_place(const KnLocator *loc, const Place **ret, KnErr *err)
         chosen = &places[i];
     }
     if (!chosen)
-        return kn_err_set(
-            err, KN_E_INVAL,
-            "no table named: give --warehouse DIR --table NS.NAME, --rest-uri URI --table NS.NAME, "
-            "--root URI or --metadata FILE");
+        return kn_err_set(err, KN_E_INVAL,
+                          "no table named: give --warehouse DIR --table NS.NAME, --rest-uri URI or "
+                          "--grpc-uri URI with --table NS.NAME, "
+                          "--root URI or --metadata FILE");
     *ret = chosen;
     return KN_OK;
 }
@@ -234,7 +269,7 @@ static KnCode check_s3_flags(const KnLocator *loc, KnErr *err)
                                          : loc->metadata;
     const char *flag = NULL;
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    if (loc->rest.uri)
+    if (loc->rest.uri || loc->grpc.uri)
         return KN_OK;
     if (!kn_s3_is_location(kn_str(uri))) {
         if (has_s3_flags(&loc->s3, &flag))
@@ -287,18 +322,19 @@ KnCode kn_locator_warehouse(const KnLocator *loc, KnArena *arena, const char **r
     return KN_OK;
 }
 
-/* Flags that would be passed over. */
-static KnCode check_rest_flags(const KnLocator *loc, KnErr *err)
+/* Flags that would be passed over: those of a group whose first row, the address, is not given. */
+static KnCode check_server_flags(const KnLocator *loc, const KnOptGroup *group, KnErr *err)
 {
-    if (loc->rest.uri)
+    const KnOption *rows = group->options;
+    if (*(const char *const *)((const char *)loc + rows[0].offset))
         return KN_OK;
-    for (size_t i = 1; i < sizeof(rest_rows) / sizeof(rest_rows[0]); i++) {
-        const char *field = (const char *)loc + rest_rows[i].offset;
-        bool given = rest_rows[i].type == KN_OPT_TEXT     ? *(const char *const *)field != NULL
-                     : rest_rows[i].type == KN_OPT_REPEAT ? ((const KnOptList *)field)->len > 0
-                                                          : *(const int *)field != 0;
+    for (size_t i = 1; i < group->n_options; i++) {
+        const char *field = (const char *)loc + rows[i].offset;
+        bool given = rows[i].type == KN_OPT_TEXT     ? *(const char *const *)field != NULL
+                     : rows[i].type == KN_OPT_REPEAT ? ((const KnOptList *)field)->len > 0
+                                                     : *(const int *)field != 0;
         if (given)
-            return kn_err_set(err, KN_E_INVAL, "--%s goes with --rest-uri", rest_rows[i].name);
+            return kn_err_set(err, KN_E_INVAL, "--%s goes with --%s", rows[i].name, rows[0].name);
     }
     return KN_OK;
 }
@@ -316,10 +352,12 @@ KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, Kn
     if (loc->db && !loc->warehouse && !loc->warehouse_uri)
         return kn_err_set(err, KN_E_INVAL, "--db goes with --warehouse, not with %s", place->flag);
     if (loc->table && !place->has_tables)
-        return kn_err_set(err, KN_E_INVAL,
-                          "--table goes with --warehouse or --rest-uri; %s names a table itself",
-                          place->flag);
-    KN_TRY(check_rest_flags(loc, err));
+        return kn_err_set(
+            err, KN_E_INVAL,
+            "--table goes with --warehouse, --rest-uri or --grpc-uri; %s names a table itself",
+            place->flag);
+    KN_TRY(check_server_flags(loc, &kn_locator_groups[REST_GROUP], err));
+    KN_TRY(check_server_flags(loc, &kn_locator_groups[GRPC_GROUP], err));
     KN_TRY(check_s3_flags(loc, err));
     return place->open(loc, create_db, ret, err);
 }
