@@ -42,7 +42,8 @@ enum {
 typedef enum KnHttpVersion {
     KN_HTTP_1_1,
     KN_HTTP_2_TLS,   /* HTTP/2 where the server's TLS offers it, else 1.1 */
-    KN_HTTP_2_PRIOR, /* HTTP/2 from the first byte, also without TLS (gRPC) */
+    KN_HTTP_2_PRIOR, /* HTTP/2 from the first byte, also without TLS (gRPC); its connections are
+                        used once */
 } KnHttpVersion;
 
 /** Zeroed is a good default. Texts are copied. */
