@@ -149,7 +149,6 @@ static KnCode freshen(KnS3Credentials *creds, KnErr *err)
         rc = check_keys(&keys, &why);
     if (rc == KN_OK) {
         keep(creds, &keys);
-        wipe(keys.secret_access_key);
         return KN_OK;
     }
     if (creds->arena && now < expires)

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "storage/s3/s3_internal.h"
 
-enum { PARALLEL = 8, GAP = 256 << 10 };
+enum { PARALLEL = 8, GAP = 256 << 10, ERROR_BODY = 1 << 20 };
 
 KnCode kn_s3_stat(KnFileIO *io, KnStr location, KnFileInfo *ret, KnErr *err)
 {
@@ -35,7 +35,8 @@ KnCode kn_s3_stat(KnFileIO *io, KnStr location, KnFileInfo *ret, KnErr *err)
 KnCode kn_s3_read_all(KnFileIO *io, KnStr location, size_t max, KnBuf *out, KnErr *err)
 {
     KnS3 *s3 = (KnS3 *)io;
-    KN_S3_CALL_AUTO call = {.operation = "GetObject", .method = "GET", .max_response = max + 1};
+    KN_S3_CALL_AUTO call = {.operation = "GetObject", .method = "GET"};
+    call.max_response = max < ERROR_BODY ? ERROR_BODY : max + 1; /* reasons need room too */
     KN_TRY(kn_s3_object_place(s3, location, &call.place, err));
     KnCode rc = kn_s3_call(s3, &call, err);
     if (rc == KN_E_NOMEM || (rc == KN_OK && call.resp.body.len > max)) {

@@ -29,7 +29,6 @@ enum {
     MAX_WAIT_MS = 20000,
     SKEW_MS = 4 * 60 * 1000, /* of 15 minutes that stores allow: smaller ones are no reason */
     MAX_URL = 16 << 10,
-    MAX_ERROR_BODY = 1 << 20,
 };
 
 typedef enum Verdict { DONE, AGAIN_LATER, AGAIN_NOW } Verdict;

@@ -42,8 +42,8 @@ KnCode kn_s3_settle(KnS3 *s3, const KnS3Put *put, const KnS3Outcome *outcome, Kn
                           KN_STR_ARG(put->place->location));
     if (outcome->code == KN_E_EXISTS) /* by an object that went meanwhile or cannot be looked at */
         return KN_E_EXISTS;
-    if (rc == KN_E_NOTFOUND && outcome->code != KN_E_UNKNOWN)
-        return outcome->code; /* the store said no to the last try, and none before took effect */
+    if ((rc == KN_OK || rc == KN_E_NOTFOUND) && outcome->code != KN_E_UNKNOWN)
+        return outcome->code; /* the store said no to the last try, and no other took effect */
     return lost_for_good(put, err);
 }
 
