@@ -38,6 +38,8 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_cdc_status,
     &kn_cmd_cdc_check,
     &kn_cmd_cdc_reload,
+    &kn_cmd_catalog_serve,
+    &kn_cmd_catalog_token,
     &kn_cmd_help,
     &kn_cmd_version,
 };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* token.c - `knut catalog token`: a new bearer token, and its line for the file of `serve
+ * --tokens`. */
+#include "catalog/server/auth.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+typedef struct TokenOptions {
+    KnCommonOptions common;
+} TokenOptions;
+
+static KnCode run(KnCall *call, KnErr *err)
+{
+    static const KnOutColumn columns[] = {{"token", false}, {"line", false}};
+    const char *token = NULL, *line = NULL;
+    if (call->args.len == 0)
+        return kn_err_set(err, KN_E_INVAL, "give the name of whom the token is for");
+    size_t n = call->args.len - 1;
+    KnStr *grants = kn_arena_zalloc(call->arena, (n + 1) * sizeof(*grants));
+    for (size_t i = 0; i < n; i++)
+        grants[i] = kn_str(call->args.items[i + 1]);
+    if (n == 0)
+        grants[n++] = KN_STR_LIT("read:*");
+    KN_TRY(kn_auth_make_line(call->arena, call->args.items[0], grants, n, &token, &line, err));
+    KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 2);
+    kn_out_text(out, token);
+    kn_out_text(out, line);
+    return kn_out_close(out, err);
+}
+
+const KnCommand kn_cmd_catalog_token = {
+    .group = "catalog",
+    .name = "token",
+    .summary = "Make a bearer token for a served catalog, and its line for the token file",
+    .about =
+        "Prints a new token, which is shown this once, and the line for the file that\n"
+        "'knut catalog serve --tokens' reads, which holds only the token's SHA-256. Grants are\n"
+        "read:, write: or admin: and a namespace with everything below it, or * for the catalog;\n"
+        "without grants the token may read everything.\n\n"
+        "  knut catalog token etl write:sales read:* --output json",
+    .options_size = sizeof(TokenOptions),
+    .positional = "NAME [GRANT...]",
+    .run = run,
+};
