@@ -33,7 +33,7 @@ def kit(tmp_path_factory):
 
 def run_kit(kit, uri, reports, client=None, only=()):
     """Runs the kit; returns {case: outcome}, outcome one of passed, failed, skipped."""
-    env = {"PATH": "/usr/bin:/bin", "CATALOG_URI": uri, "HOME": str(reports)}
+    env = {"PATH": "/usr/bin:/bin", "CATALOG_URI": uri, "CATALOG_WAREHOUSE": "knut", "HOME": str(reports)}
     for key, value in (client or {}).items():
         env["CATALOG_" + key.upper().replace("-", "__").replace(".", "_")] = value
     classes = ["--select-class=org.apache.iceberg.rest.KnutCatalogTests",
@@ -51,6 +51,8 @@ def run_kit(kit, uri, reports, client=None, only=()):
         for case in ET.parse(report).getroot().iter("testcase"):
             bad = case.find("failure") if case.find("failure") is not None else case.find("error")
             name = f"{case.get('classname').rsplit('.', 1)[-1]}.{case.get('name')}"
+            while name in outcomes:  # the same case with other parameters
+                name += "'"
             if bad is not None:
                 outcomes[name] = "failed: " + (bad.get("message") or bad.text or "")[:400]
             else:
