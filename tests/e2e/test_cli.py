@@ -13,7 +13,8 @@ COMMANDS = ["demo", "table list", "table create", "table alter", "table append",
             "table changes", "table show", "table history", "table files", "table stats", "table partition-stats",
             "table branch", "table tag", "table rollback", "table set-current", "table fast-forward",
             "table cherry-pick", "table publish", "table ancestors", "table expire", "table orphans", "table drop",
-            "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "help", "version"]
+            "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "catalog serve",
+            "catalog token", "help", "version"]
 ROWS = "SELECT range AS id, 'n' || range AS name FROM range(5)"
 
 
@@ -30,7 +31,7 @@ def filled(table):
 
 
 def test_help_lists_every_command(knut):
-    listed = re.findall(r"^  ((?:table|cdc) [\w-]+|\w+)  ", knut("help").ok().out, re.M)
+    listed = re.findall(r"^  ((?:table|cdc|catalog) [\w-]+|\w+)  ", knut("help").ok().out, re.M)
     assert listed == COMMANDS
     assert knut("--help").ok().out == knut("-h").ok().out == knut().ok().out == knut("help").ok().out
 
