@@ -34,6 +34,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_table_drop,
     &kn_cmd_table_register,
     &kn_cmd_table_rename,
+    &kn_cmd_catalog_release,
     &kn_cmd_cdc_run,
     &kn_cmd_cdc_status,
     &kn_cmd_cdc_check,

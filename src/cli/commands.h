@@ -34,6 +34,7 @@ extern const KnCommand kn_cmd_table_orphans;
 extern const KnCommand kn_cmd_table_drop;
 extern const KnCommand kn_cmd_table_register;
 extern const KnCommand kn_cmd_table_rename;
+extern const KnCommand kn_cmd_catalog_release;
 extern const KnCommand kn_cmd_cdc_run;
 extern const KnCommand kn_cmd_cdc_status;
 extern const KnCommand kn_cmd_cdc_check;

@@ -18,6 +18,8 @@ struct KnutTable {
     KnEngine *engine; /* opened when first needed */
 };
 
+/** Texts are copied into arena. */
+KnLocator knut_locator(KnArena *arena, const KnutOpen *open);
 KN_NODISCARD KnCode knut_table_engine(KnutTable *table, KnEngine **ret, KnErr *err);
 
 /* What an exported stream reads from. Members are filled by whoever opens it, and closed together.

@@ -15,7 +15,7 @@
 #include "iceberg/changes/changelog.h"
 #include "lib/lib_internal.h"
 
-static KnLocator locator(KnArena *arena, const KnutOpen *open)
+KnLocator knut_locator(KnArena *arena, const KnutOpen *open)
 {
 #define COPY(to, from) .to = open->from ? kn_arena_strdup(arena, open->from) : NULL
     return (KnLocator){
@@ -37,7 +37,7 @@ static KnLocator locator(KnArena *arena, const KnutOpen *open)
 
 static KnCode fill(KnutTable *table, const KnutOpen *open, KnErr *err)
 {
-    KnLocator loc = locator(table->arena, open);
+    KnLocator loc = knut_locator(table->arena, open);
     KN_TRY(kn_locator_load(&loc, &table->catalog, &table->tbl, err));
     table->engine_opts = (KnEngineOptions){
         .threads = open->threads,
