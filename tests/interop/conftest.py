@@ -9,6 +9,7 @@ import pytest  # noqa: E402
 
 from lib.fixtures import *  # noqa: E402,F401,F403
 from peers.pyice import Lake  # noqa: E402
+from peers.rest import *  # noqa: E402,F401,F403
 from peers.spark import answers_of_spark  # noqa: E402
 
 
