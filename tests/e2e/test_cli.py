@@ -15,6 +15,7 @@ COMMANDS = ["demo", "table list", "table create", "table alter", "table append",
             "table cherry-pick", "table publish", "table ancestors", "table expire", "table orphans", "table drop",
             "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "catalog serve",
             "catalog token", "help", "version"]
+            "table register", "table rename", "catalog release", "cdc run", "cdc status", "cdc check", "cdc reload", "help", "version"]
 ROWS = "SELECT range AS id, 'n' || range AS name FROM range(5)"
 
 
@@ -32,6 +33,7 @@ def filled(table):
 
 def test_help_lists_every_command(knut):
     listed = re.findall(r"^  ((?:table|cdc|catalog) [\w-]+|\w+)  ", knut("help").ok().out, re.M)
+    listed = re.findall(r"^  ((?:table|catalog|cdc) [\w-]+|\w+)  ", knut("help").ok().out, re.M)
     assert listed == COMMANDS
     assert knut("--help").ok().out == knut("-h").ok().out == knut().ok().out == knut("help").ok().out
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "knut/delivery.h"
+#include "knut/release.h"
 #include "knut/table.h"
 #include "knut/version.h"
 
@@ -195,9 +196,33 @@ static void a_round_delivers_what_is_new_and_then_nothing(void **state)
     assert_int_equal(seen.deletes, 3);
 }
 
+static void a_release_says_what_is_missing(void **state)
+{
+    Fixture *fix = *state;
+    KnutOpen open = {.size = sizeof(open), .warehouse = fix->dir, .table = "not.looked.at"};
+    const char *const tables[] = {"ns.t"};
+    KnutRelease release = {
+        .size = sizeof(release), .catalog = &open, .tables = tables, .n_tables = 1, .wap_id = "w"};
+    KnutReleased moves[1] = {{7, 7}};
+    assert_int_equal(knut_release(&release, moves, &fix->err), KN_E_NOTFOUND);
+    assert_non_null(strstr(fix->err.msg, "'w'"));
+    release.wap_id = NULL;
+    assert_int_equal(knut_release(&release, moves, &fix->err), KN_E_INVAL);
+    release.branch = "main"; /* forward to where it is */
+    release.tag = "v1";
+    assert_int_equal(knut_release(&release, moves, &fix->err), KN_OK);
+    assert_int_equal(moves[0].after, knut_table_snapshot(fix->table));
+    open.warehouse = NULL;
+    open.root = fix->dir;
+    assert_int_equal(knut_release(&release, moves, &fix->err), KN_E_INVAL);
+    release.size = 1;
+    assert_int_equal(knut_release(&release, moves, &fix->err), KN_E_INVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_release_says_what_is_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_come_as_an_arrow_stream, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scan_takes_columns_a_filter_and_a_snapshot, setup,
                                         teardown),
