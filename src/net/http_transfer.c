@@ -132,7 +132,8 @@ static void set_tls(CURL *easy, const KnHttpClientOptions *options)
                    : options->version == KN_HTTP_2_TLS ? CURL_HTTP_VERSION_2TLS
                                                        : CURL_HTTP_VERSION_1_1;
     (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
-    /* libcurl 7.88 fails with CURLE_HTTP2 on the second request of such a connection without TLS. */
+    /* libcurl 7.88 fails with CURLE_HTTP2 on the second request of such a connection without TLS.
+     */
     if (options->version == KN_HTTP_2_PRIOR)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
 }

@@ -16,7 +16,7 @@ SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "
 
 @pytest.fixture
 def lake(knut, tmp_path):
-    with Served(knut, "--warehouse", tmp_path / "w") as served:
+    with Served(knut.path, "--warehouse", tmp_path / "w") as served:
         yield Lake(served, tmp_path / "w")
 
 
@@ -98,12 +98,12 @@ def test_a_sequence_number_that_has_become_stale_is_a_conflict(lake, version):
     assert lake.commit("t", head_is(None), snapshot(loaded, 1, **rows, **first))[0] == 200
     _, _, before = lake.load("t")
     row_ids = {"first-row-id": before["metadata"]["next-row-id"]} if version == 3 else {}
-    stale = snapshot(before, 2, branch="b", **rows, **row_ids)
+    stale = snapshot(before, 2, parent=1, branch="b", **rows, **row_ids)
     assert lake.commit("t", head_is(1), snapshot(before, 3, parent=1, **rows, **row_ids))[0] == 200
     assert error_of(lake.commit("t", head_is(None, "b"), stale)) == (409, "CommitFailedException")
     _, _, now = lake.load("t")
     row_ids = {"first-row-id": now["metadata"]["next-row-id"]} if version == 3 else {}
-    status, _, body = lake.commit("t", head_is(None, "b"), snapshot(now, 2, branch="b", **rows, **row_ids))
+    status, _, body = lake.commit("t", head_is(None, "b"), snapshot(now, 2, parent=1, branch="b", **rows, **row_ids))
     assert status == 200, body
 
 

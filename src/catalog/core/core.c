@@ -185,6 +185,9 @@ KnCode kn_core_write(KnCatalogCore *core, const KnDocument *doc, KnErr *err)
     KnCode rc = kn_metadata_file_write_text(io, kn_document_bytes(doc), location, err);
     if (rc == KN_E_UNKNOWN) /* no pointer is at it */
         KN_IGNORE(kn_io_remove(io, kn_str(location), NULL));
+    /* The place is of our choosing: that it cannot be written is not the client's fault. */
+    if (rc == KN_E_INVAL || rc == KN_E_NOTFOUND)
+        return err ? (err->code = KN_E_IO) : KN_E_IO;
     return kn_io_settled(rc, err);
 }
 
