@@ -103,7 +103,7 @@ static KnCode add_schema(Builder *b, const json_t *schema, KnErr *err)
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnSchema *parsed = NULL;
     KN_TRY(kn_schema_parse(arena, schema, &parsed, err));
-    int64_t id = parsed->schema_id;
+    int64_t id = 0; /* the highest and one, whatever the schema says */
     size_t i;
     json_t *other;
     json_array_foreach(b->schemas, i, other)
