@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/path.h"
@@ -160,10 +161,24 @@ static KnCode check_kind(KnDocument *doc, bool is_view, KnErr *err)
     return kn_document_metadata(doc, &md, err);
 }
 
+/* A cached document stands for its file. Where asking costs next to nothing, it is asked whether
+ * that is still there: a table that cannot be read must not look whole until the next start. */
+KnCode kn_core_check_there(const char *location, KnErr *err)
+{
+    const char *path = !strncmp(location, "file:///", 8) ? location + 7
+                       : !strncmp(location, "file:/", 6) ? location + 5
+                                                         : location;
+    return *path != '/' || access(path, F_OK) == 0 ? KN_OK : gone(location, err);
+}
+
 KnCode kn_core_read(KnCatalogCore *core, const char *location, bool is_view, KnDocument **ret,
                     KnErr *err)
 {
     KnDocument *doc = kn_document_cache_find(core->cache, location);
+    if (doc && kn_core_check_there(location, err) != KN_OK) {
+        kn_document_unref(doc);
+        return KN_E_NOTFOUND;
+    }
     if (!doc) {
         KN_TRY(fetch(core, location, &doc, err));
         KnCode rc = check_kind(doc, is_view, err);

@@ -38,6 +38,10 @@ struct KnCatalogCore {
     bool stopped;
 };
 
+/* KN_E_NOTFOUND with KN_ABOUT_FILE when a local document is not there any more; others are not
+ * asked for. */
+KN_NODISCARD KnCode kn_core_check_there(const char *location, KnErr *err);
+
 /** The database's name of a table, checked; in arena. */
 KN_NODISCARD KnCode kn_core_name(KnArena *arena, const KnTableIdent *ident, KnStoreName *ret,
                                  KnErr *err);

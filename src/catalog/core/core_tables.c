@@ -74,6 +74,7 @@ KnCode kn_core_table_pointer(KnCatalogCore *core, KnArena *arena, const KnTableI
     KnStoreName name;
     KN_TRY(kn_core_name(arena, ident, &name, err));
     KN_TRY(kn_core_find(core, &name, false, &ptr, err));
+    KN_TRY(kn_core_check_there(kn_pointer_location(ptr), err));
     *ret = kn_arena_strdup(arena, kn_pointer_location(ptr));
     return KN_OK;
 }
