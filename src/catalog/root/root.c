@@ -80,8 +80,8 @@ static KnCode find_newest(RootCatalog *cat, KnArena *arena, const char **ret, Kn
     Newest best = {.arena = arena, .version = -1};
     KnCode rc = kn_io_list(cat->io, kn_str(kn_path_join(arena, kn_str(folder), KN_STR_LIT(""))),
                            consider, &best, err);
-    if (rc != KN_OK && rc != KN_E_NOTFOUND)
-        return rc;
+    if (rc != KN_OK && (rc != KN_E_NOTFOUND || kn_s3_is_location(kn_str(cat->root))))
+        return rc; /* a bucket that is not there is another matter than a folder */
     if (!best.location)
         return kn_err_set(
             err, KN_E_NOTFOUND,

@@ -56,14 +56,18 @@ def filled(_data):
 # ---- moving a table ----
 
 
-def move(source, target, files=None):
-    """A copy of a table's folder in which every path points to the copy. source: the folder that
-    the metadata names; files: where it really is. Position delete files hold paths too and are
-    written anew."""
+def move(source, target, files=None, uri=None):
+    """A copy of a table's folder in which every path points to the copy, or to uri (an object
+    store's, for a copy that is to be put there). source: the folder that the metadata names; files:
+    where it really is. Position delete files hold paths too and are written anew."""
     target = Path(target)
     shutil.copytree(files or source, target, ignore=shutil.ignore_patterns(".*.crc"))
     old, new = str(source), str(target)
+    def local(name):
+        return f"{target}{name[len(uri):]}" if uri else str(plain(name))
     def swap(text):
+        if uri:
+            return text.replace(f"file://{old}", uri).replace(f"file:{old}", uri).replace(old, uri)
         return text.replace(f"file://{old}", f"file://{new}").replace(f"file:{old}", f"file://{new}").replace(old, new)
     sizes = {}
     for path in sorted(target.rglob("*.parquet")):
@@ -79,7 +83,7 @@ def move(source, target, files=None):
             file = record.get("data_file")
             if file:
                 file["file_path"] = swap(file["file_path"])
-                file["file_size_in_bytes"] = sizes.get(str(plain(file["file_path"])), file["file_size_in_bytes"])
+                file["file_size_in_bytes"] = sizes.get(local(file["file_path"]), file["file_size_in_bytes"])
                 for bounds in "lower_bounds", "upper_bounds":
                     if file["content"] == 1:
                         file[bounds] = None
@@ -92,7 +96,7 @@ def move(source, target, files=None):
     for path in sorted(target.glob("metadata/snap-*.avro")):  # now that manifests have their sizes
         meta, records = avro.read(path)
         for record in records:
-            record["manifest_length"] = sizes[str(plain(record["manifest_path"]))]
+            record["manifest_length"] = sizes[local(record["manifest_path"])]
         avro.write(path, meta, records)
     for path in target.glob("metadata/*.metadata.json"):
         raw = path.read_bytes()

@@ -7,6 +7,7 @@ import pytest
 from lib.bad import half_delivered
 from lib.lake import Delivery, Table
 from lib.program import Program, find_program
+from lib.seaweed import Seaweed, StoredProgram, StoredTable
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +51,35 @@ def delivery(table, tmp_path):
 @pytest.fixture
 def half(table, delivery):
     return half_delivered(table, delivery)
+
+
+# ---- object store ----
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """An object store with the bucket `lake`; it runs until the session ends."""
+    with Seaweed(tmp_path_factory.mktemp("weed"), tls=True) as seaweed:
+        seaweed.bucket("lake")
+        yield seaweed
+
+
+@pytest.fixture
+def stored_knut(store, program, tmp_path):
+    """The program with the store's endpoint and keys in its environment."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return StoredProgram(program, scratch, store)
+
+
+@pytest.fixture
+def stored(stored_knut, tmp_path):
+    """ns.t of a warehouse of the test's own in the store, not created yet."""
+    return StoredTable(stored_knut, stored_knut.store.fresh("lake"), db_file=tmp_path / "catalog.db")
+
+
+@pytest.fixture
+def stored_delivery(stored, tmp_path):
+    folder = tmp_path / "delivery"
+    folder.mkdir()
+    return Delivery(stored, folder)

@@ -20,7 +20,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
+from dataclasses import dataclass
 from pathlib import Path
+
+from lib.lake import Table
+from lib.program import Program
 
 KEY, SECRET, REGION = "knut-test-key", "knut-test-secret/+=", "us-east-1"
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -49,13 +54,26 @@ def free_port():
 
 
 class Seaweed:
-    def __init__(self, folder, extra=()):
+    """tls: the same store also answers at self.tls_endpoint, with the certificate self.ca."""
+
+    def __init__(self, folder, tls=False, extra=()):
         self.folder = Path(folder)
         self.extra = list(extra)
+        self.tls = tls
         self.process = None
+
+    def make_certificate(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.ca, key, self.tls_port = self.folder / "ca.pem", self.folder / "key.pem", free_port()
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", self.ca,
+                        "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                       check=True, capture_output=True)
+        self.extra += [f"-s3.port.https={self.tls_port}", f"-s3.cert.file={self.ca}", f"-s3.key.file={key}"]
 
     def __enter__(self):
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.tls:
+            self.make_certificate()
         config = self.folder / "s3.json"
         config.write_text(json.dumps({"identities": [{
             "name": "test", "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
@@ -81,6 +99,10 @@ class Seaweed:
     @property
     def endpoint(self):
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def tls_endpoint(self):
+        return f"https://127.0.0.1:{self.tls_port}"
 
     @property
     def env(self):
@@ -135,6 +157,10 @@ class Seaweed:
         with opener.open(request, timeout=30) as answer:
             return answer.read()
 
+    def fresh(self, bucket):
+        """A prefix that nobody has used: s3://bucket/<random>."""
+        return f"s3://{bucket}/{uuid.uuid4().hex[:12]}"
+
     def bucket(self, name):
         self.request("PUT", f"/{name}")
         return name
@@ -168,3 +194,42 @@ class Seaweed:
         folder = Path(folder)
         for file in sorted(p for p in folder.rglob("*") if p.is_file()):
             self.put(bucket, f"{prefix}/{file.relative_to(folder)}", file.read_bytes())
+
+    def download(self, bucket, prefix, folder):
+        for key in self.keys(bucket, prefix):
+            path = Path(folder) / key[len(prefix):].lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self.get(bucket, key))
+
+
+@dataclass
+class StoredProgram(Program):
+    """The program, with the store's endpoint and keys in its environment."""
+    store: Seaweed = None
+
+    def environment(self, **extra):
+        given = {**self.store.env, **extra}
+        return super().environment(**{k: v for k, v in given.items() if v is not None})
+
+
+@dataclass
+class StoredTable(Table):
+    """A table whose files are in the store and whose catalog is a local database. warehouse: its URI."""
+    db_file: Path = None
+
+    @property
+    def db(self):
+        return self.db_file
+
+    @property
+    def locator(self):
+        return ("--warehouse", self.warehouse, "--db", self.db, "--table", self.name)
+
+    @property
+    def prefix(self):
+        """Of the warehouse's keys."""
+        return str(self.warehouse).split("/", 3)[3] + "/"
+
+    def keys(self):
+        """What is in the store, without the warehouse's prefix."""
+        return [key[len(self.prefix):] for key in self.knut.store.keys("lake", self.prefix)]
