@@ -66,6 +66,8 @@ KN_NODISCARD KnCode kn_locator_absolute(KnArena *arena, const char *given, const
  * named, and there is no folder to have a default in: KN_E_INVAL); in arena. */
 KN_NODISCARD KnCode kn_locator_warehouse(const KnLocator *loc, KnArena *arena, const char **ret_uri,
                                          const char **ret_db, KnErr *err);
+/** Make what is local of a warehouse: the folder and the data root. */
+KN_NODISCARD KnCode kn_locator_make_folders(const KnLocator *loc, KnErr *err);
 /** What reads and writes this location, with the locator's --s3-* options. */
 KN_NODISCARD KnCode kn_locator_io(const KnLocator *loc, KnStr location, KnFileIO **ret, KnErr *err);
 

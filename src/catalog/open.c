@@ -278,6 +278,8 @@ static KnCode check_s3_flags(const KnLocator *loc, KnErr *err)
         return KN_OK;
     }
     const char *bucket = bucket_of(arena, uri);
+    if (!*bucket)
+        return kn_err_set(err, KN_E_INVAL, "'%.200s': expected s3://BUCKET/PREFIX", uri);
     if (loc->s3.bucket && strcmp(loc->s3.bucket, bucket) != 0)
         return kn_err_set(err, KN_E_INVAL, "--s3-bucket is '%.100s', but '%.200s' is in another",
                           loc->s3.bucket, uri);
@@ -320,6 +322,25 @@ KnCode kn_locator_warehouse(const KnLocator *loc, KnArena *arena, const char **r
     *ret_db = loc->db ? loc->db : default_db(arena, folder);
     *ret_uri = uri;
     return KN_OK;
+}
+
+KnCode kn_locator_make_folders(const KnLocator *loc, KnErr *err)
+{
+    const char *const roots[] = {loc->warehouse, loc->warehouse_uri};
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KnFileIO *io = NULL;
+    KN_TRY(kn_io_local_open(&io, err));
+    KnCode rc = KN_OK;
+    for (size_t i = 0; i < 2 && rc == KN_OK; i++) {
+        const char *folder = NULL;
+        if (!roots[i] || kn_s3_is_location(kn_str(roots[i])))
+            continue;
+        rc = kn_locator_absolute(arena, roots[i], &folder, err);
+        if (rc == KN_OK)
+            rc = kn_io_prepare_dir(io, kn_str(folder), err);
+    }
+    kn_io_close(io);
+    return rc;
 }
 
 /* Flags that would be passed over: those of a group whose first row, the address, is not given. */

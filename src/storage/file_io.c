@@ -96,6 +96,11 @@ KnCode kn_io_remove(KnFileIO *io, KnStr location, KnErr *err)
     return io->ops->remove(io, location, err);
 }
 
+size_t kn_io_remove_batch(const KnFileIO *io)
+{
+    return io->ops->remove_batch;
+}
+
 void kn_io_remove_many(KnFileIO *io, const KnStr *locations, size_t n, KnErr *ret_errs)
 {
     size_t batch = io->ops->remove_batch;
@@ -103,7 +108,7 @@ void kn_io_remove_many(KnFileIO *io, const KnStr *locations, size_t n, KnErr *re
     for (size_t i = 0; i < n; i += batch) {
         ret_errs[i] = (KnErr){0};
         if (batch == 1)
-            ret_errs[i].code = kn_io_remove(io, locations[i], &ret_errs[i]);
+            KN_IGNORE(kn_io_remove(io, locations[i], &ret_errs[i])); /* its code is there */
         else
             io->ops->remove_many(io, locations + i, n - i < batch ? n - i : batch, ret_errs + i);
     }

@@ -108,6 +108,7 @@ KN_NODISCARD KnCode kn_io_list(KnFileIO *io, KnStr prefix, KnListFn fn, void *ar
 KN_NODISCARD KnCode kn_io_remove(KnFileIO *io, KnStr location, KnErr *err);
 /** Removes n objects, as kn_io_remove() does, in as few requests as the scheme can. ret_errs: n of
  * them, each set (code KN_OK: it is gone). */
+size_t kn_io_remove_batch(const KnFileIO *io); /* how many at once are worth gathering */
 void kn_io_remove_many(KnFileIO *io, const KnStr *locations, size_t n, KnErr *ret_errs);
 /** The name under which the engine opens the object for reading (a local path, an s3 URL), in
  * arena. It is the plain name: DuckDB's readers take `*`, `?` and `[` in it for a pattern, so the

@@ -123,7 +123,7 @@ def test_a_stored_table_is_delivered_into_duckdb(stored, stored_delivery):
 
 
 @pytest.mark.parametrize("point", ["io-upload-before", "io-write-before", "io-write-after"])
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [2])
 def test_a_killed_append_leaves_the_table_as_it_was_or_whole(stored, point, n):
     stored.create("id long, name string, part int", "--partition", "part")
     stored.append(numbers(0, 10))

@@ -19,8 +19,8 @@ KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **re
     KN_TRY(kn_locator_warehouse(loc, arena, &opts.warehouse, &opts.db, err));
     KN_TRY(kn_locator_io(loc, kn_str(opts.warehouse), &opts.io, err));
     KnCode rc = KN_OK;
-    if (create_db && !kn_s3_is_location(kn_str(opts.warehouse)))
-        rc = kn_io_prepare_dir(opts.io, kn_str(opts.warehouse), err);
+    if (create_db)
+        rc = kn_locator_make_folders(loc, err);
     if (rc != KN_OK) {
         kn_io_close(opts.io);
         return rc;

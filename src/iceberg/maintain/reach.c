@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/path.h"
+#include "base/vec.h"
 
 void kn_reach_init(KnReach *reach, const KnTable *tbl, const KnMetadata *md)
 {
@@ -181,9 +182,14 @@ KnCode kn_reach_put_metadata(const KnMetadata *md, const char *location, bool hi
 
 /* ---- removing ---- */
 
+enum { SWEEP_BATCH = 1000 };
+
+/* Files are removed in batches: stores take many names at once. */
 typedef struct Sweeping {
     const KnSweep *sweep;
     KnSweepResult *result;
+    KnArena *arena; /* of the batch */
+    KN_VEC(KnFileName) batch;
 } Sweeping;
 
 static void note_left(KnSweepResult *result, const KnErr *why)
@@ -210,10 +216,48 @@ static KnCode check_cancelled(const Sweeping *s, KnErr *err)
                       s->sweep->tbl->name);
 }
 
+static KnCode note_gone(const Sweeping *s, const KnFileName *name, KnErr *err)
+{
+    const KnSweepOptions *opts = &s->sweep->opts;
+    s->result->files[name->kind]++;
+    s->result->bytes += name->bytes;
+    return opts->fn ? opts->fn(opts->arg, name, err) : KN_OK;
+}
+
+static KnCode note_outcomes(Sweeping *s, const KnErr *errs, KnErr *err)
+{
+    for (size_t i = 0; i < s->batch.len; i++) {
+        if (errs[i].code == KN_OK) {
+            KN_TRY(note_gone(s, &s->batch.items[i], err));
+        } else {
+            note_left(s->result, &errs[i]);
+            s->result->failed++;
+        }
+    }
+    return KN_OK;
+}
+
+static KnCode sweep_batch(Sweeping *s, KnErr *err)
+{
+    size_t n = s->batch.len;
+    if (n == 0)
+        return KN_OK;
+    KnStr *locations = kn_arena_alloc(s->arena, n * sizeof(*locations));
+    KnErr *errs = kn_arena_zalloc(s->arena, n * sizeof(*errs));
+    for (size_t i = 0; i < n; i++)
+        locations[i] = s->batch.items[i].location;
+    KN_TRY(kn_fault_at("sweep-before-remove", err));
+    kn_io_remove_many(s->sweep->tbl->io, locations, n, errs);
+    KN_TRY(note_outcomes(s, errs, err));
+    s->batch.len = 0;
+    s->arena = kn_arena_free(s->arena);
+    s->arena = kn_arena_new(0);
+    return KN_OK;
+}
+
 static KnCode sweep_file(void *arg, const KnFileName *found, KnErr *err)
 {
-    const Sweeping *s = arg;
-    const KnSweepOptions *opts = &s->sweep->opts;
+    Sweeping *s = arg;
     KnTable *tbl = s->sweep->tbl;
     KnErr why = {0};
     KN_TRY(check_cancelled(s, err));
@@ -224,22 +268,22 @@ static KnCode sweep_file(void *arg, const KnFileName *found, KnErr *err)
     }
     KnFileName name = *found;
     name.bytes = size_of(tbl, found);
-    if (!opts->dry_run) {
-        KN_TRY(kn_fault_at("sweep-before-remove", err));
-        if (kn_io_remove(tbl->io, name.location, &why) != KN_OK) {
-            note_left(s->result, &why);
-            s->result->failed++;
-            return KN_OK;
-        }
-    }
-    s->result->files[name.kind]++;
-    s->result->bytes += name.bytes;
-    return opts->fn ? opts->fn(opts->arg, &name, err) : KN_OK;
+    if (s->sweep->opts.dry_run)
+        return note_gone(s, &name, err);
+    name.location = kn_str(kn_arena_strndup(s->arena, name.location.ptr, name.location.len));
+    *kn_vec_push(&s->batch) = name;
+    size_t full = kn_io_remove_batch(tbl->io);
+    return s->batch.len < (full < SWEEP_BATCH ? full : SWEEP_BATCH) ? KN_OK : sweep_batch(s, err);
 }
 
 KnCode kn_sweep(const KnSweep *sweep, KnSweepResult *ret, KnErr *err)
 {
-    Sweeping sweeping = {sweep, ret};
+    Sweeping sweeping = {.sweep = sweep, .result = ret, .arena = kn_arena_new(0)};
     KnFileVisit visit = {sweep_file, &sweeping};
-    return kn_file_set_minus(sweep->gone, &sweep->minus, &visit, err);
+    KnCode rc = kn_file_set_minus(sweep->gone, &sweep->minus, &visit, err);
+    if (rc == KN_OK)
+        rc = sweep_batch(&sweeping, err);
+    kn_vec_done(&sweeping.batch);
+    kn_arena_free(sweeping.arena);
+    return rc;
 }
