@@ -214,8 +214,47 @@ static KnCode blame(KnSession *ses, const char *const *paths, size_t n, KnCode c
                                                           : kn_err_wrap(err, again, "%s", paths[0]);
 }
 
+static bool is_remote(const char *path)
+{
+    return path[0] != '/' && strstr(path, "://");
+}
+
+static KnCode take_lz4(void *arg, KnBatch *batch, KnErr *err)
+{
+    (void)err;
+    FooterRead *rd = arg;
+    KnVector names = kn_batch_vector(batch, 0);
+    for (size_t row = 0; row < kn_batch_rows(batch); row++)
+        for (size_t i = 0; i < rd->n; i++)
+            if (kn_str_eq(kn_vector_str(&names, row), kn_str(rd->files[i].path)))
+                rd->files[i].hadoop_lz4 = true;
+    return KN_OK;
+}
+
+/* Footers of files that cannot be opened here are asked for their codecs too. */
+static KnCode find_remote_lz4(FooterRead *rd, KnErr *err)
+{
+    KN_BUF_AUTO sql;
+    kn_buf_init(&sql, KN_ENGINE_MAX_SQL);
+    size_t n = 0;
+    kn_buf_text(&sql, "SELECT DISTINCT file_name FROM parquet_metadata([");
+    for (size_t i = 0; i < rd->n; i++) {
+        if (!is_remote(rd->files[i].path))
+            continue;
+        kn_buf_text(&sql, n++ ? ", " : "");
+        kn_sql_path(&sql, kn_str(rd->files[i].path));
+    }
+    kn_buf_text(&sql, "]) WHERE compression = 'LZ4'");
+    if (n == 0)
+        return KN_OK;
+    KN_TRY(kn_buf_check(&sql, err));
+    return kn_session_visit(rd->ses, sql.data, take_lz4, rd, err);
+}
+
 static KnCode check_codecs(KnPqFile *file, KnErr *err)
 {
+    if (is_remote(file->path))
+        return KN_OK;
     uint64_t codecs = kn_pq_codecs_of(file->path);
     file->hadoop_lz4 = codecs >> KN_PQ_LZ4 & 1;
     if (codecs >> KN_PQ_LZO & 1)
@@ -234,6 +273,7 @@ KnCode kn_parquet_footers(KnSession *ses, KnArena *arena, const char *const *pat
     kn_vec_done(&rd.elements);
     if (code != KN_OK)
         return n ? blame(ses, paths, n, code, err) : code;
+    KN_TRY(find_remote_lz4(&rd, err));
     for (size_t i = 0; i < n; i++) {
         if (kn_pq_tree_has_variant_like(&rd.files[i].root))
             KN_TRY(resolve_variants(&rd, &rd.files[i], err));

@@ -75,7 +75,11 @@ static KnCode load_extension(KnEngine *eng, KnErr *err)
     kn_sql_text(&sql, kn_str(path));
     kn_buf_text(&sql, "; SET GLOBAL enable_global_s3_configuration = false;"
                       " SET GLOBAL enable_server_cert_verification = true;"
-                      " SET GLOBAL http_retries = 5;");
+                      " SET GLOBAL http_retries = 5;"
+                      /* Footers are looked at several times; data files never change. */
+                      " SET GLOBAL enable_external_file_cache = true;"
+                      " SET GLOBAL validate_external_file_cache = 'NO_VALIDATION';"
+                      " SET GLOBAL enable_http_metadata_cache = true;");
     KnCode rc = run(eng, sql.data, err);
     if (rc != KN_OK)
         return kn_err_wrap(err, rc, "extension %s", path);

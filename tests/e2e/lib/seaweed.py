@@ -53,6 +53,10 @@ def free_port():
             return port
 
 
+class Ended(AssertionError):
+    """The store did not come up."""
+
+
 class Seaweed:
     """tls: the same store also answers at self.tls_endpoint, with the certificate self.ca."""
 
@@ -68,26 +72,37 @@ class Seaweed:
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", self.ca,
                         "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
                        check=True, capture_output=True)
-        self.extra += [f"-s3.port.https={self.tls_port}", f"-s3.cert.file={self.ca}", f"-s3.key.file={key}"]
+        return [f"-s3.port.https={self.tls_port}", f"-s3.cert.file={self.ca}", f"-s3.key.file={key}"]
 
     def __enter__(self):
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if self.tls:
-            self.make_certificate()
-        config = self.folder / "s3.json"
-        config.write_text(json.dumps({"identities": [{
+        (self.folder / "data").mkdir(parents=True, exist_ok=True)
+        self.config = self.folder / "s3.json"
+        self.config.write_text(json.dumps({"identities": [{
             "name": "test", "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
             "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}))
-        (self.folder / "data").mkdir(exist_ok=True)
+        for attempt in range(3):  # another process may take a port between our look and weed's bind
+            try:
+                return self.start()
+            except Ended:
+                if attempt == 2:
+                    raise
+
+    def start(self):
         self.port = free_port()
+        tls = self.make_certificate() if self.tls else []
         self.log = open(self.folder / "weed.log", "w")
         self.process = subprocess.Popen(
             [find_weed(), "server", f"-dir={self.folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
              "-master.telemetry=false", f"-master.port={free_port()}", f"-volume.port={free_port()}",
              "-volume.max=40", "-master.volumeSizeLimitMB=64", f"-filer.port={free_port()}", "-s3",
-             f"-s3.port={self.port}", f"-s3.config={config}", "-s3.iam=false", *self.extra],
+             f"-s3.port={self.port}", "-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={self.config}",
+             "-s3.iam=false", *tls, *self.extra],
             stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True)
-        self.wait_ready()
+        try:
+            self.wait_ready()
+        except AssertionError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *failure):
@@ -128,7 +143,7 @@ class Seaweed:
             except (OSError, urllib.error.URLError) as problem:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     tail = (self.folder / "weed.log").read_text()[-2000:]
-                    raise AssertionError(f"weed is not up ({problem}):\n{tail}") from problem
+                    raise Ended(f"weed is not up ({problem}):\n{tail}") from problem
                 time.sleep(0.1)
 
     # -- a small client of its own: what the program does is checked by another implementation --
