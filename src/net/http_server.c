@@ -32,8 +32,8 @@
 enum {
     SECOND = 1000000,
     CONNECTION_MEMORY =
-        32 << 10,           /* first line and headers of a request, and room for the answer's */
-    DISCARD_MAX = 64 << 10, /* a longer body that nobody wants costs the connection */
+        32 << 10,          /* first line and headers of a request, and room for the answer's */
+    DISCARD_MAX = 8 << 20, /* a longer body that nobody wants costs the connection */
     SEND_TIMEOUT = 600 * SECOND, /* for an answer to be taken */
     ARENA_BLOCK = 4096,
 };

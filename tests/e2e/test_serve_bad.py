@@ -60,16 +60,16 @@ def test_a_body_may_not_be_larger_than_the_limit(served):
     refused(served.ask("POST", NS, b"{}", {**JSON, "Content-Encoding": "br"}), 415)
 
 
-def speak(served, data, limit=20):
-    """Raw bytes; what comes back until the connection ends or an answer is whole."""
+def speak(served, data):
+    """Raw bytes, and what is answered; b"" when the server waits for more, or hangs up."""
     place = urlsplit(served.uri)
-    with socket.create_connection((place.hostname, place.port), timeout=limit) as conn:
-        conn.sendall(data)
-        conn.shutdown(socket.SHUT_WR)
-        said = b""
-        while part := conn.recv(65536):
-            said += part
-        return said
+    try:
+        with socket.create_connection((place.hostname, place.port), timeout=60) as conn:
+            conn.sendall(data)
+            conn.settimeout(0.3)
+            return conn.recv(65536)
+    except OSError:
+        return b""
 
 
 @pytest.mark.parametrize("data", [
@@ -82,11 +82,8 @@ def speak(served, data, limit=20):
     b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
 ])
 def test_bytes_that_are_no_request(served, data):
-    try:
-        said = speak(served, data)
-    except (ConnectionResetError, BrokenPipeError):
-        said = b""
-    assert not said or said.startswith(b"HTTP/1.") and b" 5" not in said.split(b"\r\n")[0][:13], said[:200]
+    said = speak(served, data)
+    assert not said or said.split(b" ")[1] in (b"400", b"404", b"405", b"413", b"414", b"431", b"505"), said[:200]
     assert served.ask("GET", "/health")[0] == 200
 
 

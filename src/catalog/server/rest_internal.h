@@ -121,6 +121,8 @@ KN_NODISCARD KnCode kn_rest_ident(KnRestCall *call, const json_t *obj, const cha
 /* KN_E_REFUSED unless the caller has the right there. */
 KN_NODISCARD KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, KnRight right,
                                  KnErr *err);
+/* The outcome of reading a request: what is "corrupt" to a parser is the caller's mistake here. */
+KnCode kn_rest_asked(KnCode code, KnErr *err);
 /* Frees a JSON document when the request ends. */
 json_t *kn_rest_keep(KnRestCall *call, json_t *doc);
 

@@ -62,7 +62,7 @@ static KnCode properties_of(const json_t *body, const char *key, json_t **ret, K
 {
     const char *name;
     json_t *value;
-    KN_TRY(kn_json_opt_object(body, key, ret, err));
+    KN_TRY(kn_rest_asked(kn_json_opt_object(body, key, ret, err), err));
     json_object_foreach(*ret, name, value)
     {
         if (!json_is_string(value))
@@ -104,7 +104,7 @@ KnCode kn_rest_drop_namespace(KnRestCall *call, KnErr *err)
 KnCode kn_rest_update_properties(KnRestCall *call, KnErr *err)
 {
     json_t *removals = NULL, *updates = NULL, *result = NULL;
-    KN_TRY(kn_json_opt_array(call->body, "removals", &removals, err));
+    KN_TRY(kn_rest_asked(kn_json_opt_array(call->body, "removals", &removals, err), err));
     for (size_t i = 0; i < json_array_size(removals); i++) {
         if (!json_is_string(json_array_get(removals, i)))
             return kn_err_set(err, KN_E_INVAL, "removals: expected an array of strings");

@@ -125,6 +125,14 @@ void kn_rest_write_levels(KnBuf *buf, const char *const *levels, size_t n)
 /* ---- requests ---------------------------------------------------------------------------------
  */
 
+KnCode kn_rest_asked(KnCode code, KnErr *err)
+{
+    if (code != KN_E_CORRUPT)
+        return code;
+    err->code = KN_E_INVAL;
+    return KN_E_INVAL;
+}
+
 KnCode kn_rest_page(KnRestCall *call, KnPage *ret, KnErr *err)
 {
     const char *token = kn_httpd_request_query(call->req, "pageToken");
@@ -163,8 +171,8 @@ KnCode kn_rest_ident(KnRestCall *call, const json_t *obj, const char *key, KnTab
     json_t *ident = NULL;
     const char *name = NULL;
     KnNamespace ns = {0};
-    KN_TRY(kn_json_get_object(obj, key, &ident, err));
-    KN_TRY(kn_json_get_str(ident, "name", &name, err));
+    KN_TRY(kn_rest_asked(kn_json_get_object(obj, key, &ident, err), err));
+    KN_TRY(kn_rest_asked(kn_json_get_str(ident, "name", &name, err), err));
     KN_TRY(kn_rest_levels(call, json_object_get(ident, "namespace"), &ns, err));
     if (!*name)
         return kn_err_set(err, KN_E_INVAL, "Cannot parse %s: the name is empty", key);

@@ -236,9 +236,9 @@ static KnCode choose_snapshot(Scan *scan, KnErr *err)
 {
     const json_t *body = scan->call->body;
     int64_t id = -1, start = -1, end = -1;
-    KN_TRY(kn_json_opt_i64(body, "snapshot-id", &id, err));
-    KN_TRY(kn_json_opt_i64(body, "start-snapshot-id", &start, err));
-    KN_TRY(kn_json_opt_i64(body, "end-snapshot-id", &end, err));
+    KN_TRY(kn_rest_asked(kn_json_opt_i64(body, "snapshot-id", &id, err), err));
+    KN_TRY(kn_rest_asked(kn_json_opt_i64(body, "start-snapshot-id", &start, err), err));
+    KN_TRY(kn_rest_asked(kn_json_opt_i64(body, "end-snapshot-id", &end, err), err));
     if (id != -1 && (start != -1 || end != -1))
         return kn_err_set(err, KN_E_INVAL,
                           "snapshot-id goes with neither start-snapshot-id nor end-snapshot-id");
@@ -257,8 +257,10 @@ static KnCode choose_schema(Scan *scan, KnErr *err)
 {
     bool own = false, exact_case = true;
     const KnMetadata *md = scan->tbl->md;
-    KN_TRY(kn_json_opt_bool(scan->call->body, "use-snapshot-schema", &own, err));
-    KN_TRY(kn_json_opt_bool(scan->call->body, "case-sensitive", &exact_case, err));
+    KN_TRY(
+        kn_rest_asked(kn_json_opt_bool(scan->call->body, "use-snapshot-schema", &own, err), err));
+    KN_TRY(
+        kn_rest_asked(kn_json_opt_bool(scan->call->body, "case-sensitive", &exact_case, err), err));
     const KnSchema *schema = own && scan->snapshot && scan->snapshot->schema_id >= 0
                                  ? kn_metadata_find_schema(md, scan->snapshot->schema_id)
                                  : NULL;
@@ -272,7 +274,7 @@ static KnCode read_fields(const Scan *scan, const char *key, const int32_t **ret
                           KnErr *err)
 {
     json_t *array = NULL;
-    KN_TRY(kn_json_opt_array(scan->call->body, key, &array, err));
+    KN_TRY(kn_rest_asked(kn_json_opt_array(scan->call->body, key, &array, err), err));
     size_t n = json_array_size(array);
     int32_t *ids = kn_arena_try_array(scan->call->arena, n + 1, sizeof(*ids));
     if (!ids)
@@ -299,7 +301,9 @@ static KnCode read_request(Scan *scan, KnErr *err)
     KN_TRY(choose_schema(scan, err));
     KN_TRY(read_fields(scan, "select", NULL, NULL, err));
     KN_TRY(read_fields(scan, "stats-fields", &scan->stats, &scan->n_stats, err));
-    KN_TRY(kn_rest_filter_parse(&scan->names, json_object_get(body, "filter"), &scan->filter, err));
+    KN_TRY(kn_rest_asked(
+        kn_rest_filter_parse(&scan->names, json_object_get(body, "filter"), &scan->filter, err),
+        err));
     if (!scan->filter && scan->n_stats) /* counts are read for filters only */
         KN_TRY(kn_expr_parse(scan->call->arena, KN_STR_LIT("TRUE"), scan->names.schema,
                              &scan->filter, err));
@@ -438,7 +442,7 @@ KnCode kn_rest_fetch_tasks(KnRestCall *call, KnErr *err)
     const char *task = NULL;
     KnStr page = {0};
     int64_t number = -1;
-    KN_TRY(kn_json_get_str(call->body, "plan-task", &task, err));
+    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "plan-task", &task, err), err));
     KN_TRY(need_table(call, err));
     const char *dot = strrchr(task, '.');
     KnStr id = {task, dot ? (size_t)(dot - task) : 0};

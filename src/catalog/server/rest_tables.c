@@ -160,7 +160,7 @@ KnCode kn_rest_load_credentials(KnRestCall *call, KnErr *err)
 KnCode kn_rest_report_metrics(KnRestCall *call, KnErr *err)
 {
     const char *type = NULL;
-    KN_TRY(kn_json_get_str(call->body, "report-type", &type, err));
+    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "report-type", &type, err), err));
     KN_TRY(need_table(call, err));
     kn_debug("catalog", "metrics-report", KN_F("type", type), KN_F("table", call->ident.name));
     return kn_rest_reply_empty(call, 204);
@@ -173,7 +173,7 @@ KnCode kn_rest_create_table(KnRestCall *call, KnErr *err)
 {
     KN_DOCUMENT_AUTO doc = NULL;
     KnCreateRequest request = {0};
-    KN_TRY(kn_create_request_parse(call->arena, call->body, &request, err));
+    KN_TRY(kn_rest_asked(kn_create_request_parse(call->arena, call->body, &request, err), err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, request.name};
     KN_TRY(kn_core_table_create(call->rest->ctx.core, &ident, &request.create, request.stage, &doc,
                                 err));
@@ -201,7 +201,9 @@ KnCode kn_rest_update_table(KnRestCall *call, KnErr *err)
     KN_DOCUMENT_AUTO doc = NULL;
     KnTableCommit commit = {0};
     KN_TRY(check_identifier(call, err));
-    KN_TRY(kn_commit_parse(call->arena, call->body, &commit, err));
+    if (!json_is_array(json_object_get(call->body, "updates")))
+        return kn_err_set(err, KN_E_INVAL, "Cannot parse commit: updates is not an array");
+    KN_TRY(kn_rest_asked(kn_commit_parse(call->arena, call->body, &commit, err), err));
     KN_TRY(kn_core_table_commit(call->rest->ctx.core, &call->ident, &commit, &doc, err));
     return kn_rest_reply_table(call, doc, err);
 }
@@ -209,7 +211,7 @@ KnCode kn_rest_update_table(KnRestCall *call, KnErr *err)
 KnCode kn_rest_commit_transaction(KnRestCall *call, KnErr *err)
 {
     json_t *array = NULL;
-    KN_TRY(kn_json_get_array(call->body, "table-changes", &array, err));
+    KN_TRY(kn_rest_asked(kn_json_get_array(call->body, "table-changes", &array, err), err));
     size_t n = json_array_size(array);
     if (n == 0 || n > TRANSACTION_MAX)
         return kn_err_set(err, KN_E_INVAL, "table-changes: expected 1 to %d changes",
@@ -220,7 +222,7 @@ KnCode kn_rest_commit_transaction(KnRestCall *call, KnErr *err)
         KN_TRY(kn_rest_ident(call, item, "identifier", &changes[i].ident, err));
         KnNamespace ns = {changes[i].ident.levels, changes[i].ident.n_levels};
         KN_TRY(kn_rest_need(call, &ns, KN_RIGHT_WRITE, err));
-        KN_TRY(kn_commit_parse(call->arena, item, &changes[i].commit, err));
+        KN_TRY(kn_rest_asked(kn_commit_parse(call->arena, item, &changes[i].commit, err), err));
     }
     KN_TRY(kn_core_tables_commit(call->rest->ctx.core, changes, n, NULL, err));
     return kn_rest_reply_empty(call, 204);
@@ -262,9 +264,9 @@ KnCode kn_rest_register_table(KnRestCall *call, KnErr *err)
     KN_DOCUMENT_AUTO doc = NULL;
     const char *name = NULL, *location = NULL;
     bool overwrite = false;
-    KN_TRY(kn_json_get_str(call->body, "name", &name, err));
-    KN_TRY(kn_json_get_str(call->body, "metadata-location", &location, err));
-    KN_TRY(kn_json_opt_bool(call->body, "overwrite", &overwrite, err));
+    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "name", &name, err), err));
+    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "metadata-location", &location, err), err));
+    KN_TRY(kn_rest_asked(kn_json_opt_bool(call->body, "overwrite", &overwrite, err), err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
     KN_TRY(kn_core_table_register(call->rest->ctx.core, &ident, location, overwrite, &doc, err));
     return kn_rest_reply_table(call, doc, err);

@@ -6,7 +6,7 @@ KnCode kn_rest_create_view(KnRestCall *call, KnErr *err)
 {
     KN_DOCUMENT_AUTO doc = NULL;
     KnCreateView create = {0};
-    KN_TRY(kn_create_view_parse(call->body, &create, err));
+    KN_TRY(kn_rest_asked(kn_create_view_parse(call->body, &create, err), err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, create.name};
     KN_TRY(kn_core_view_create(call->rest->ctx.core, &ident, &create, &doc, err));
     return kn_rest_reply_view(call, doc, err);
@@ -23,7 +23,7 @@ KnCode kn_rest_replace_view(KnRestCall *call, KnErr *err)
 {
     KN_DOCUMENT_AUTO doc = NULL;
     KnViewCommit commit = {0};
-    KN_TRY(kn_view_commit_parse(call->arena, call->body, &commit, err));
+    KN_TRY(kn_rest_asked(kn_view_commit_parse(call->arena, call->body, &commit, err), err));
     KN_TRY(kn_core_view_commit(call->rest->ctx.core, &call->ident, &commit, &doc, err));
     return kn_rest_reply_view(call, doc, err);
 }
@@ -45,8 +45,8 @@ KnCode kn_rest_register_view(KnRestCall *call, KnErr *err)
 {
     KN_DOCUMENT_AUTO doc = NULL;
     const char *name = NULL, *location = NULL;
-    KN_TRY(kn_json_get_str(call->body, "name", &name, err));
-    KN_TRY(kn_json_get_str(call->body, "metadata-location", &location, err));
+    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "name", &name, err), err));
+    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "metadata-location", &location, err), err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
     KN_TRY(kn_core_view_register(call->rest->ctx.core, &ident, location, &doc, err));
     return kn_rest_reply_view(call, doc, err);
