@@ -165,7 +165,6 @@ static KnCode read_config(KnRemote *rest, const json_t *doc, KnErr *err)
 
 KnCode kn_remote_configure(KnRemote *rest, KnErr *err)
 {
-    KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_BUF_AUTO url = {0};
     kn_buf_init(&url, 1 << 16);
     rest->properties = json_deep_copy(rest->set.properties);
