@@ -26,9 +26,10 @@ demo: build ## the main job on real data: flights -> Iceberg -> DuckDB
 	@tools/setup demo
 	@tools/demo
 
-bench: build ## speed and memory, as ratios to DuckDB itself
+bench: build ## speed and memory, as ratios to DuckDB itself and to other catalog servers
 	@tools/setup test
 	@bench/run
+	@bench/catalog
 
 format: ## clang-format every C file
 	@tools/setup test

@@ -33,7 +33,6 @@ kn_find(expat expat.h expat libexpat1-dev)
 kn_find(microhttpd microhttpd.h microhttpd libmicrohttpd-dev)
 kn_find(gnutls gnutls/gnutls.h gnutls libgnutls28-dev)
 kn_find(nghttp2 nghttp2/nghttp2.h nghttp2 libnghttp2-dev)
-kn_find(protobuf_c protobuf-c/protobuf-c.h protobuf-c libprotobuf-c-dev)
 kn_find(pq postgresql/libpq-fe.h pq libpq-dev)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
