@@ -14,6 +14,7 @@
 static const KnSinkOps *const SINKS[] = {
     &kn_sink_duckdb,
     &kn_sink_null,
+    &kn_sink_postgres,
 };
 #define N_SINKS (sizeof(SINKS) / sizeof(SINKS[0]))
 
@@ -61,8 +62,10 @@ KnCode kn_sink_find(const char *spec, const KnSinkOps **ret, const char **ret_pl
         size_t len = strlen(known);
         (void)snprintf(known + len, sizeof(known) - len, "%s%s:", i ? ", " : "", SINKS[i]->kind);
     }
-    return kn_err_set(err, KN_E_INVAL, "sink '%s': expected one of %s followed by its place", spec,
-                      known);
+    /* What follows the colon may hold a password: it is not repeated. */
+    return kn_err_set(err, KN_E_INVAL,
+                      "sink '" KN_STR_FMT "': expected one of %s followed by its place",
+                      KN_STR_ARG(kind), known);
 }
 
 /* One part of a target at *pos, quoted or plain; *pos moves behind it. */

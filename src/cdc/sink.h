@@ -149,5 +149,6 @@ static inline KnCode kn_sink_load(KnSink *sink, const KnSinkChunk *chunk, const 
 }
 KnSink *kn_sink_close(KnSink *sink); /* accepts NULL, returns NULL */
 
-extern const KnSinkOps kn_sink_null;   /* sinks/null */
-extern const KnSinkOps kn_sink_duckdb; /* sinks/duckdb */
+extern const KnSinkOps kn_sink_null;     /* sinks/null */
+extern const KnSinkOps kn_sink_duckdb;   /* sinks/duckdb */
+extern const KnSinkOps kn_sink_postgres; /* sinks/postgres */

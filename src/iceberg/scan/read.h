@@ -81,3 +81,6 @@ KnScan *kn_scan_close(KnScan *scan);
  * further members after the columns, or NULL. */
 KN_NODISCARD KnCode kn_row_json(KnBuf *out, const KnSchema *schema, const KnBatch *batch,
                                 size_t row, const char *extra, KnErr *err);
+/** One value, spelled likewise. The caller checks the buffer. */
+KN_NODISCARD KnCode kn_value_json(KnBuf *out, const KnType *type, const KnVector *vec, size_t row,
+                                  KnErr *err);

@@ -307,6 +307,12 @@ static KnCode write_value(Writer *w, const KnType *type, const KnVector *vec, si
     }
 }
 
+KnCode kn_value_json(KnBuf *out, const KnType *type, const KnVector *vec, size_t row, KnErr *err)
+{
+    Writer w = {.out = out, .err = err};
+    return write_value(&w, type, vec, row);
+}
+
 KnCode kn_row_json(KnBuf *out, const KnSchema *schema, const KnBatch *batch, size_t row,
                    const char *extra, KnErr *err)
 {

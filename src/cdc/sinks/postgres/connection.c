@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connection.c - the connection: made when it is needed, made again when it was lost.
+ *
+ * Errors are the server's primary message with its SQLSTATE; details are left out, since they
+ * repeat values of rows. Two locks of PostgreSQL's advisory kind guard a target: every transaction
+ * of ours takes the target's first. So a process that asks for the fate of a load whose answer was
+ * lost waits until the server is done with that load.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/stop.h"
+#include "cdc/sinks/postgres/postgres_internal.h"
+
+#define PATIENCE_US INT64_C(10000000) /* with a server that may come back */
+
+void kn_pg_clear(PGresult **res)
+{
+    PQclear(*res);
+    *res = NULL;
+}
+
+bool kn_pg_lost(const KnPg *pg)
+{
+    return !pg->conn || PQstatus(pg->conn) != CONNECTION_OK;
+}
+
+bool kn_pg_sqlstate_is(const PGresult *res, const char *state)
+{
+    const char *is = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
+    return is && strncmp(is, state, strlen(state)) == 0;
+}
+
+/* What the server's code means to a caller. */
+static KnCode code_of(const PGresult *res)
+{
+    static const struct {
+        const char *state;
+        KnCode code;
+    } CODES[] = {
+        {"55P03", KN_E_BUSY},    /* lock timeout */
+        {"40", KN_E_BUSY},       /* serialization, deadlock */
+        {"57", KN_E_IO},         /* shutdown, cancelled, statement timeout */
+        {"53", KN_E_IO},         /* disk full, out of memory, too many connections */
+        {"08", KN_E_IO},         /* connection */
+        {"58", KN_E_IO},         /* the server's system */
+        {"XX", KN_E_IO},         /* the server's own mistakes */
+        {"25006", KN_E_REFUSED}, /* read only */
+        {"42501", KN_E_REFUSED}, /* no right to it */
+        {"42", KN_E_REFUSED},    /* names and types that do not fit */
+        {"22", KN_E_REFUSED},    /* values that do not fit */
+        {"23", KN_E_REFUSED},    /* constraints */
+        {"54", KN_E_REFUSED},    /* limits */
+    };
+    for (size_t i = 0; i < sizeof(CODES) / sizeof(CODES[0]); ++i)
+        if (kn_pg_sqlstate_is(res, CODES[i].state))
+            return CODES[i].code;
+    return KN_E_IO;
+}
+
+/* One line of what libpq says. */
+static void flatten(char *text)
+{
+    size_t len = strlen(text);
+    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        text[--len] = '\0';
+    for (char *at = text; *at; ++at)
+        if (*at == '\n' || *at == '\t')
+            *at = ' ';
+}
+
+KnCode kn_pg_error(KnPg *pg, const PGresult *res, KnErr *err)
+{
+    const char *state = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
+    const char *primary = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    char text[400];
+    if (state && primary) {
+        (void)snprintf(text, sizeof(text), "%s (SQLSTATE %s)", primary, state);
+        flatten(text);
+        return kn_err_set(err, code_of(res), "%s: %s", pg->place.where, text);
+    }
+    (void)snprintf(text, sizeof(text), "%s", pg->conn ? PQerrorMessage(pg->conn) : "");
+    flatten(text);
+    return kn_err_set(err, KN_E_IO, "%s: %s", pg->place.where,
+                      text[0] ? text : "the connection was lost");
+}
+
+void kn_pg_disconnect(KnPg *pg)
+{
+    PQfinish(pg->conn);
+    pg->conn = NULL;
+}
+
+/* Is it worth trying again? The server is starting, or one that was there is gone for a moment; a
+ * wrong password or a missing database stays wrong. A refused login has no SQLSTATE to look at, so
+ * the server is asked whether it takes connections at all. */
+static bool may_come_back(const KnPg *pg)
+{
+    PGPing ping = PQpingParams(pg->place.keywords, pg->place.values, 0);
+    return ping == PQPING_REJECT || (ping == PQPING_NO_RESPONSE && pg->was_connected);
+}
+
+static KnCode set_up(KnPg *pg, KnErr *err)
+{
+    /* Names are always qualified, texts always standard. Whoever holds the target for longer than
+     * a minute is named, instead of everybody queueing behind us: unless the user chose. */
+    return kn_pg_exec(pg,
+                      "SELECT set_config('search_path', 'pg_catalog', false), "
+                      "set_config('standard_conforming_strings', 'on', false), "
+                      "set_config('default_transaction_isolation', 'read committed', false), "
+                      "set_config('TimeZone', 'UTC', false), "
+                      "CASE WHEN current_setting('lock_timeout') = '0' THEN "
+                      "set_config('lock_timeout', '60s', false) END",
+                      NULL, err);
+}
+
+static KnCode connect_once(KnPg *pg, bool *ret_again, KnErr *err)
+{
+    *ret_again = false;
+    kn_pg_disconnect(pg);
+    pg->conn = PQconnectdbParams(pg->place.keywords, pg->place.values, 0);
+    if (!pg->conn)
+        return kn_err_set(err, KN_E_NOMEM, "memory is out for a connection");
+    if (PQstatus(pg->conn) == CONNECTION_OK) {
+        *ret_again = pg->was_connected = true;
+        return set_up(pg, err);
+    }
+    *ret_again = may_come_back(pg);
+    bool asked = PQconnectionNeedsPassword(pg->conn);
+    KnCode rc = kn_pg_error(pg, NULL, err);
+    kn_pg_disconnect(pg);
+    if (asked)
+        rc = kn_err_wrap(err, rc, "no password (set PGPASSWORD or a password file)");
+    return rc;
+}
+
+KnCode kn_pg_need(KnPg *pg, KnErr *err)
+{
+    if (!kn_pg_lost(pg))
+        return KN_OK;
+    KnCode rc = KN_OK;
+    int64_t pause_us = 100000, deadline = kn_clock_mono_us() + PATIENCE_US;
+    for (;; pause_us *= 2) {
+        bool again;
+        rc = connect_once(pg, &again, err);
+        if (rc == KN_OK || !again || kn_clock_mono_us() + pause_us > deadline ||
+            kn_stop_wait(pause_us))
+            break;
+    }
+    return rc;
+}
+
+KnCode kn_pg_exec(KnPg *pg, const char *sql, PGresult **ret, KnErr *err)
+{
+    if (!pg->conn)
+        return kn_err_set(err, KN_E_IO, "%s: the connection was lost", pg->place.where);
+    KN_PG_AUTO res = PQexec(pg->conn, sql);
+    ExecStatusType status = PQresultStatus(res);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_COPY_IN)
+        return kn_pg_error(pg, res, err);
+    if (ret) {
+        *ret = res;
+        res = NULL;
+    }
+    return KN_OK;
+}
+
+static KnCode run_args(KnPg *pg, PGresult **ret, KnErr *err, const char *fmt, va_list args)
+{
+    char *sql = NULL;
+    if (vasprintf(&sql, fmt, args) < 0)
+        return kn_err_set(err, KN_E_NOMEM, "memory is out for a statement");
+    KnCode rc = kn_pg_exec(pg, sql, ret, err);
+    free(sql);
+    return rc;
+}
+
+KnCode kn_pg_run(KnPg *pg, PGresult **ret, KnErr *err, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    KnCode rc = run_args(pg, ret, err, fmt, args);
+    va_end(args);
+    return rc;
+}
+
+KnCode kn_pg_ask(KnPg *pg, int64_t *ret, KnErr *err, const char *fmt, ...)
+{
+    va_list args;
+    KN_PG_AUTO res = NULL;
+    va_start(args, fmt);
+    KnCode rc = run_args(pg, &res, err, fmt, args);
+    va_end(args);
+    KN_TRY(rc);
+    *ret = -1;
+    if (PQntuples(res) == 0 || PQgetisnull(res, 0, 0))
+        return KN_OK;
+    const char *text = PQgetvalue(res, 0, 0);
+    if (!kn_str_to_i64(kn_str(text), ret))
+        return kn_err_set(err, KN_E_CORRUPT, "%s: not a number: %s", pg->place.where, text);
+    return KN_OK;
+}
+
+KnCode kn_pg_begin(KnPg *pg, KnErr *err)
+{
+    KN_TRY(kn_pg_need(pg, err));
+    KN_ARENA_AUTO arena = kn_arena_new(512);
+    const char *lock =
+        kn_arena_printf(arena, "SELECT pg_advisory_xact_lock(1802401140, hashtext(%s))",
+                        kn_pg_text(arena, pg->target));
+    KnErr why = {0};
+    KnCode rc = kn_pg_exec(pg, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", NULL, &why);
+    if (rc != KN_OK && kn_pg_lost(pg)) { /* it died while we were busy elsewhere */
+        KN_TRY(kn_pg_need(pg, err));
+        rc = kn_pg_exec(pg, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", NULL, &why);
+    }
+    if (rc == KN_OK)
+        rc = kn_pg_exec(pg, lock, NULL, &why);
+    if (rc == KN_E_BUSY)
+        rc = kn_err_wrap(&why, rc, "another load into %s is running", pg->target);
+    if (rc != KN_OK) {
+        kn_pg_rollback(pg);
+        if (err)
+            *err = why;
+    }
+    return rc;
+}
+
+KnCode kn_pg_commit(KnPg *pg, KnErr *err)
+{
+    KN_PG_AUTO res = PQexec(pg->conn, "COMMIT");
+    if (PQresultStatus(res) == PGRES_COMMAND_OK) {
+        if (strcmp(PQcmdStatus(res), "COMMIT") == 0)
+            return KN_OK;
+        return kn_err_set(err, KN_E_IO, "%s: the server rolled the transaction back",
+                          pg->place.where);
+    }
+    (void)kn_pg_error(pg, res, err);
+    /* An ERROR with the connection alive is the server's word; everything else is silence. */
+    if (!kn_pg_lost(pg) && PQtransactionStatus(pg->conn) != PQTRANS_UNKNOWN)
+        return err ? err->code : KN_E_IO;
+    if (err)
+        err->code = KN_E_UNKNOWN;
+    return KN_E_UNKNOWN;
+}
+
+void kn_pg_rollback(KnPg *pg)
+{
+    if (kn_pg_lost(pg)) {
+        kn_pg_disconnect(pg);
+        return;
+    }
+    PGTransactionStatusType status = PQtransactionStatus(pg->conn);
+    if (status == PQTRANS_INTRANS || status == PQTRANS_INERROR) {
+        KN_PG_AUTO res = PQexec(pg->conn, "ROLLBACK");
+        if (PQresultStatus(res) != PGRES_COMMAND_OK)
+            kn_pg_disconnect(pg);
+    } else if (status != PQTRANS_IDLE) {
+        kn_pg_disconnect(pg);
+    }
+}
+
+static const char *quote(KnArena *arena, void (*write)(KnBuf *, KnStr), const char *text)
+{
+    KN_BUF_AUTO buf;
+    kn_buf_init(&buf, (size_t)32 << 20);
+    write(&buf, kn_str(text));
+    return kn_arena_strndup(arena, buf.data ? buf.data : "", buf.len);
+}
+
+const char *kn_pg_ident(KnArena *arena, const char *name)
+{
+    return quote(arena, kn_sql_ident, name);
+}
+
+const char *kn_pg_text(KnArena *arena, const char *text)
+{
+    return quote(arena, kn_sql_text, text);
+}

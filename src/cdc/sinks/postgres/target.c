@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target.c - whose rows are in the target: the destination's half of the history check.
+ *
+ * _knut_loads lists every load in order (seq, given under the target's lock). A window may begin
+ * when the load that the journal has proven last is there, and every later load into the target
+ * belongs to this very window. The first window of an epoch takes the target instead: an empty one,
+ * or, after a reload, whatever is in it goes in the transaction that records the claim.
+ */
+#include <inttypes.h>
+
+#include "base/fault.h"
+#include "cdc/sinks/postgres/postgres_internal.h"
+
+/* ---- asking ---- */
+
+static KnCode relation_kind(KnPg *pg, const char *table, char *ret, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(512);
+    KN_PG_AUTO res = NULL;
+    KN_TRY(kn_pg_run(pg, &res, err,
+                     "SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = "
+                     "c.relnamespace WHERE n.nspname = %s AND c.relname = %s",
+                     kn_pg_text(arena, pg->schema_name), kn_pg_text(arena, table)));
+    *ret = PQntuples(res) ? PQgetvalue(res, 0, 0)[0] : '\0';
+    return KN_OK;
+}
+
+/* Plain and partitioned tables can be filled; KN_E_REFUSED for a view and its like. */
+KnCode kn_pg_has_table(KnPg *pg, const char *table, bool *ret, KnErr *err)
+{
+    char kind;
+    KN_TRY(relation_kind(pg, table, &kind, err));
+    if (kind && kind != 'r' && kind != 'p')
+        return kn_err_set(err, KN_E_REFUSED,
+                          "target \"%s\".\"%s\" in %s is no table: drop it, or choose another "
+                          "--target",
+                          pg->schema_name, table, pg->place.where);
+    *ret = kind != '\0';
+    return KN_OK;
+}
+
+KnCode kn_pg_find_label(KnPg *pg, const char *label, int64_t *ret_seq, int64_t *ret_rows,
+                        KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(512);
+    bool there;
+    *ret_seq = *ret_rows = -1;
+    KN_TRY(kn_pg_has_table(pg, "_knut_loads", &there, err));
+    if (!there)
+        return KN_OK;
+    const char *text = kn_pg_text(arena, label);
+    KN_TRY(kn_pg_ask(pg, ret_seq, err, "SELECT seq FROM %s WHERE label = %s", pg->loads, text));
+    return kn_pg_ask(pg, ret_rows, err, "SELECT rows FROM %s WHERE label = %s", pg->loads, text);
+}
+
+KnCode kn_pg_record_load(KnPg *pg, const char *label, int64_t rows, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(1024);
+    return kn_pg_run(pg, NULL, err,
+                     "INSERT INTO %s(label, delivery, target, win, rows) VALUES (%s, %s, %s, %s, "
+                     "%" PRId64 ")",
+                     pg->loads, kn_pg_text(arena, label), kn_pg_text(arena, pg->delivery),
+                     kn_pg_text(arena, pg->target), kn_pg_text(arena, pg->win_id), rows);
+}
+
+/* ---- the check of histories ---- */
+
+static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(1024);
+    int64_t others;
+    KN_TRY(kn_pg_ask(pg, &others, err,
+                     "SELECT count(*) FROM %s WHERE target = %s AND seq > %" PRId64
+                     " AND win <> %s",
+                     pg->loads, kn_pg_text(arena, pg->target), seq, kn_pg_text(arena, win->id)));
+    if (others == 0)
+        return KN_OK;
+    return kn_err_set(err, KN_E_REFUSED,
+                      "target %s in %s has %" PRId64
+                      " loads that this state file does not know of (an older state file, or a "
+                      "second delivery into the same target): " KN_PG_RELOAD,
+                      pg->target, pg->place.where, others);
+}
+
+static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
+{
+    int64_t seq = -1, rows;
+    if (win->expect_label)
+        KN_TRY(kn_pg_find_label(pg, win->expect_label, &seq, &rows, err));
+    if (seq < 0)
+        return kn_err_set(err, KN_E_REFUSED,
+                          "target %s in %s does not have the last load that was proven (%s): the "
+                          "database was replaced or restored; " KN_PG_RELOAD,
+                          pg->target, pg->place.where,
+                          win->expect_label ? win->expect_label : "none");
+    return check_later(pg, win, seq, err);
+}
+
+/* ---- taking the target ---- */
+
+KnCode kn_pg_require_empty(KnPg *pg, bool *ret_empty, KnErr *err)
+{
+    int64_t rows;
+    KN_TRY(
+        kn_pg_ask(pg, &rows, err, "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 1) r", pg->target));
+    *ret_empty = rows == 0;
+    return KN_OK;
+}
+
+static KnCode check_empty(KnPg *pg, KnErr *err)
+{
+    bool empty;
+    KN_TRY(kn_pg_require_empty(pg, &empty, err));
+    if (empty)
+        return KN_OK;
+    return kn_err_set(err, KN_E_REFUSED,
+                      "target %s in %s has rows that this delivery did not load: name an empty "
+                      "target, or run `knut cdc reload` to have it cleared and filled",
+                      pg->target, pg->place.where);
+}
+
+/* Two deliveries that start at once must not both make what both find absent. Rights to create a
+ * schema are needed only where there is none. */
+static KnCode create_loads(KnPg *pg, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(512);
+    bool there;
+    int64_t schema;
+    const char *name = kn_pg_text(arena, pg->schema_name);
+    KN_TRY(
+        kn_pg_run(pg, NULL, err, "SELECT pg_advisory_xact_lock(1802401141, hashtext(%s))", name));
+    KN_TRY(
+        kn_pg_ask(pg, &schema, err, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", name));
+    if (schema == 0)
+        KN_TRY(kn_pg_run(pg, NULL, err, "CREATE SCHEMA %s", kn_pg_ident(arena, pg->schema_name)));
+    KN_TRY(kn_pg_has_table(pg, "_knut_loads", &there, err));
+    if (there)
+        return KN_OK;
+    return kn_pg_run(pg, NULL, err,
+                     "CREATE TABLE %s(seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, label "
+                     "text NOT NULL UNIQUE, delivery text NOT NULL, target text NOT NULL, win text "
+                     "NOT NULL, rows bigint NOT NULL, loaded_at timestamp with time zone NOT NULL "
+                     "DEFAULT now()); CREATE TABLE %s(target text NOT NULL, position integer NOT "
+                     "NULL, field_id integer NOT NULL, name text NOT NULL, type text NOT NULL, "
+                     "field text NOT NULL, PRIMARY KEY (target, field_id))",
+                     pg->loads, pg->columns);
+}
+
+static KnCode take_target(KnPg *pg, const KnSinkWindow *win, KnErr *err)
+{
+    bool there;
+    KN_TRY(kn_pg_has_table(pg, pg->table_name, &there, err));
+    if (!there)
+        KN_TRY(kn_pg_create_target(pg, win->schema, err));
+    else if (win->clear)
+        KN_TRY(kn_pg_run(pg, NULL, err, "DELETE FROM %s", pg->target));
+    else
+        KN_TRY(check_empty(pg, err));
+    KN_TRY(kn_pg_record_load(pg, win->claim_label, 0, err));
+    return kn_fault_at("sink-claim-before-commit", err);
+}
+
+/* Under the lock of a transaction that the caller ends. */
+static KnCode claim(KnPg *pg, const KnSinkWindow *win, bool *ret_took, KnErr *err)
+{
+    int64_t seq, rows;
+    *ret_took = false;
+    if (!win->claim_label)
+        return check_next(pg, win, err);
+    KN_TRY(kn_pg_find_label(pg, win->claim_label, &seq, &rows, err));
+    if (seq >= 0)
+        return check_later(pg, win, seq, err);
+    *ret_took = true;
+    KN_TRY(create_loads(pg, err));
+    return take_target(pg, win, err);
+}
+
+KnCode kn_pg_claim(KnPg *pg, const KnSinkWindow *win, KnErr *err)
+{
+    bool took;
+    KN_TRY(kn_pg_begin(pg, err));
+    KnCode rc = claim(pg, win, &took, err);
+    if (rc == KN_OK)
+        rc = kn_pg_commit(pg, err);
+    if (rc != KN_OK)
+        kn_pg_rollback(pg);
+    return rc == KN_OK && took ? kn_fault_at("sink-claim-after-commit", err) : rc;
+}
