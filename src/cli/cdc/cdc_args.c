@@ -12,7 +12,8 @@
     }
 static const KnOption rows[] = {
     ROW("sink", KN_OPT_TEXT, sink, "KIND:PLACE",
-        "Destination: duckdb:FILE, or null: (counts and checks, keeps nothing)"),
+        "Destination: duckdb:FILE, postgresql://HOST:PORT/DATABASE, or null: (counts and checks, "
+        "keeps nothing)"),
     ROW("target", KN_OPT_TEXT, target, "[SCHEMA.]NAME",
         "Table in the destination (default: the source table's name)"),
     {.name = "mode",
@@ -100,7 +101,8 @@ static KnCode open_all(const KnCall *call, KnJournalMode mode, const KnDeliveryO
 {
     const KnCdcOptions *opts = call->options;
     if (!opts->sink)
-        return kn_err_set(err, KN_E_INVAL, "where to? give --sink duckdb:FILE");
+        return kn_err_set(err, KN_E_INVAL, "where to? give --sink duckdb:FILE or "
+                          "postgresql://HOST:PORT/DATABASE");
     KN_TRY(kn_call_table_open(call, &cc->source, err));
     KN_TRY(open_journal(opts, mode, &cc->journal, err));
     KnDeliveryOptions dlv = {

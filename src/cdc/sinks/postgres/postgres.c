@@ -17,9 +17,23 @@
 
 /* ---- opening ---- */
 
+/* Which schema a plain name means depends on who connects: it must be said. */
+static KnCode check_target(const char *target, KnErr *err)
+{
+    bool quoted = false;
+    for (const char *at = target; *at; ++at) {
+        quoted ^= *at == '"';
+        if (*at == '.' && !quoted)
+            return KN_OK;
+    }
+    return kn_err_set(err, KN_E_INVAL, "target '%s': PostgreSQL needs --target SCHEMA.TABLE",
+                      target);
+}
+
 static KnCode identify(const KnSinkOptions *opts, KnArena *arena, const char **ret, KnErr *err)
 {
     KnPgPlace place;
+    KN_TRY(check_target(opts->target, err));
     KN_TRY(kn_pg_place_parse(arena, opts->place, &place, err));
     *ret = place.where;
     return KN_OK;

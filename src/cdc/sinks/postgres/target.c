@@ -86,6 +86,12 @@ static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr 
 static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 {
     int64_t seq = -1, rows;
+    bool there;
+    KN_TRY(kn_pg_has_table(pg, pg->table_name, &there, err));
+    if (!there)
+        return kn_err_set(err, KN_E_REFUSED,
+                          "target %s in %s is gone, with what was delivered into it: " KN_PG_RELOAD,
+                          pg->target, pg->place.where);
     if (win->expect_label)
         KN_TRY(kn_pg_find_label(pg, win->expect_label, &seq, &rows, err));
     if (seq < 0)
