@@ -37,7 +37,7 @@ class PgStage(kill.Stage):
 
     def __init__(self, stage, server):
         super().__init__(stage.table.knut.path, stage.place, stage.folder, stage.name)
-        self.server = server
+        self.server, self.name = server, stage.name
         self.delivery.sink, self.delivery.target = server.sink("copy"), TARGET
 
     def database(self, name, template):
