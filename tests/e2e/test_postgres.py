@@ -114,7 +114,7 @@ def random_rows(rng, n):
     rows = ", ".join("(" + ", ".join("NULL" if rng.random() < 0.1 else str(v) for v in one()) + ")" for _ in range(n))
     return (f"SELECT a::DECIMAL(38,0) AS a, b::DECIMAL(38,38) AS b, c::DECIMAL(17,3) AS c, d::DECIMAL(20,10) AS d, "
             f"e::DOUBLE AS e, f::TIMESTAMP AS f, g::BIGINT AS g, h::VARCHAR AS h, {{'n': b::DECIMAL(38,38), 't': h, "
-            f"'l': [e::DOUBLE, NULL]}} AS st FROM (VALUES {rows}) t(a, b, c, d, e, f, g, h)")
+            f"'l': [c::DOUBLE, NULL]}} AS st FROM (VALUES {rows}) t(a, b, c, d, e, f, g, h)")
 
 
 def test_random_values_arrive_as_they_are(copy, table):

@@ -101,7 +101,8 @@ static KnCode open_all(const KnCall *call, KnJournalMode mode, const KnDeliveryO
 {
     const KnCdcOptions *opts = call->options;
     if (!opts->sink)
-        return kn_err_set(err, KN_E_INVAL, "where to? give --sink duckdb:FILE or "
+        return kn_err_set(err, KN_E_INVAL,
+                          "where to? give --sink duckdb:FILE or "
                           "postgresql://HOST:PORT/DATABASE");
     KN_TRY(kn_call_table_open(call, &cc->source, err));
     KN_TRY(open_journal(opts, mode, &cc->journal, err));

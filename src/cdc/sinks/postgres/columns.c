@@ -191,11 +191,8 @@ static KnCode compare_actual(KnPg *pg, KnArena *arena, const KnSchema *schema,
     return KN_OK;
 }
 
-/* A target of ours: it still has the columns that it was given, and every change of the source
- * keeps their values. */
-static KnCode compare_ours(KnPg *pg, KnArena *arena, const KnSchema *schema,
-                           const KnPgColumnVec *ours, const KnPgColumnVec *actual, KnBuf *diff,
-                           KnErr *err)
+/* A target of ours still has the columns that it was given. */
+static void compare_kept(const KnPgColumnVec *ours, const KnPgColumnVec *actual, KnBuf *diff)
 {
     kn_vec_foreach (ours, mine) {
         const KnPgColumn *col = find_name(actual, mine->name);
@@ -203,6 +200,12 @@ static KnCode compare_ours(KnPg *pg, KnArena *arena, const KnSchema *schema,
             kn_buf_printf(diff, "%scolumn %s: delivered as %s, %s now", diff->len ? "; " : "",
                           mine->name, mine->sql_type, col ? col->sql_type : "absent");
     }
+}
+
+/* And every change of the source keeps their values. */
+static KnCode compare_ours(KnPg *pg, KnArena *arena, const KnSchema *schema,
+                           const KnPgColumnVec *ours, KnBuf *diff, KnErr *err)
+{
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const KnField *field = &schema->root.fields[i];
         const KnPgColumn *col = find_id(ours, field->id);
@@ -245,8 +248,9 @@ static KnCode compare(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColu
     kn_buf_init(&diff, (size_t)1 << 20);
     KN_TRY(kn_pg_read_ours(pg, arena, ours, err));
     KN_TRY(read_actual(pg, arena, actual, err));
+    compare_kept(ours, actual, &diff);
     if (ours->len)
-        KN_TRY(compare_ours(pg, arena, schema, ours, actual, &diff, err));
+        KN_TRY(compare_ours(pg, arena, schema, ours, &diff, err));
     else
         KN_TRY(compare_actual(pg, arena, schema, actual, &diff, err));
     if (diff.len)

@@ -22,7 +22,9 @@ static KnCode relation_kind(KnPg *pg, const char *table, char *ret, KnErr *err)
                      "SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = "
                      "c.relnamespace WHERE n.nspname = %s AND c.relname = %s",
                      kn_pg_text(arena, pg->schema_name), kn_pg_text(arena, table)));
-    *ret = PQntuples(res) ? PQgetvalue(res, 0, 0)[0] : '\0';
+    *ret = '\0';
+    if (PQntuples(res))
+        *ret = PQgetvalue(res, 0, 0)[0];
     return KN_OK;
 }
 
@@ -44,7 +46,7 @@ KnCode kn_pg_find_label(KnPg *pg, const char *label, int64_t *ret_seq, int64_t *
                         KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(512);
-    bool there;
+    bool there = false;
     *ret_seq = *ret_rows = -1;
     KN_TRY(kn_pg_has_table(pg, "_knut_loads", &there, err));
     if (!there)
@@ -86,7 +88,7 @@ static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr 
 static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 {
     int64_t seq = -1, rows;
-    bool there;
+    bool there = false;
     KN_TRY(kn_pg_has_table(pg, pg->table_name, &there, err));
     if (!there)
         return kn_err_set(err, KN_E_REFUSED,
@@ -131,7 +133,7 @@ static KnCode check_empty(KnPg *pg, KnErr *err)
 static KnCode create_loads(KnPg *pg, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(512);
-    bool there;
+    bool there = false;
     int64_t schema;
     const char *name = kn_pg_text(arena, pg->schema_name);
     KN_TRY(
@@ -155,7 +157,7 @@ static KnCode create_loads(KnPg *pg, KnErr *err)
 
 static KnCode take_target(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 {
-    bool there;
+    bool there = false;
     KN_TRY(kn_pg_has_table(pg, pg->table_name, &there, err));
     if (!there)
         KN_TRY(kn_pg_create_target(pg, win->schema, err));
