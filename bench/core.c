@@ -20,7 +20,7 @@ enum { TABLES = 50, LOOKUPS = 1000000, LOADS = 200000, LISTS = 2000, COMMITS = 4
 typedef struct Bench {
     KnCatalogCore *core;
     KnErr err;
-    int number; /* of a committing thread */
+    int table; /* of a committing thread */
 } Bench;
 
 static const char *const levels[] = {"ns"};
@@ -118,23 +118,35 @@ static void *commit_often(void *arg)
 {
     Bench *bench = arg;
     for (int i = 0; i < COMMITS / THREADS; i++)
-        commit_to(bench, bench->number, COMMITS + i);
+        commit_to(bench, bench->table, COMMITS + i);
     return NULL;
 }
 
-/* Each thread has a table of its own: what group commit is for. */
-static void commit_at_once(Bench *bench, int i)
+static void commit_at_once(Bench *bench, bool apart)
 {
-    (void)i;
     pthread_t threads[THREADS];
     Bench each[THREADS];
     for (int t = 0; t < THREADS; t++) {
-        each[t] = (Bench){.core = bench->core, .number = t};
+        each[t] = (Bench){.core = bench->core, .table = apart ? t : 0};
         if (pthread_create(&threads[t], NULL, commit_often, &each[t]) != 0)
             abort();
     }
     for (int t = 0; t < THREADS; t++)
         (void)pthread_join(threads[t], NULL);
+}
+
+/* Each thread has a table of its own: they share transactions. */
+static void commit_apart(Bench *bench, int i)
+{
+    (void)i;
+    commit_at_once(bench, true);
+}
+
+/* All have the same: they share documents too. */
+static void commit_together(Bench *bench, int i)
+{
+    (void)i;
+    commit_at_once(bench, false);
 }
 
 static void measure(Bench *bench, const char *what, int calls, int each, void (*fn)(Bench *, int))
@@ -144,7 +156,7 @@ static void measure(Bench *bench, const char *what, int calls, int each, void (*
         fn(bench, i);
     cpu = (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / calls / each * 1e6;
     wall = (seconds(CLOCK_MONOTONIC) - wall) / calls / each * 1e6;
-    printf("%-28s %9d  wall %10.3f us  cpu %10.3f us\n", what, calls * each, wall, cpu);
+    printf("%-30s %9d  wall %10.3f us  cpu %10.3f us\n", what, calls * each, wall, cpu);
 }
 
 int main(int argc, char **argv)
@@ -166,7 +178,8 @@ int main(int argc, char **argv)
     measure(&bench, "table_load", memory ? LOADS : LISTS, 1, load);
     measure(&bench, "table_list of 50", LISTS, 1, list);
     measure(&bench, "commit", COMMITS, 1, commit);
-    measure(&bench, "commit, 16 threads", 1, COMMITS / THREADS * THREADS, commit_at_once);
+    measure(&bench, "commit, 16 threads, 16 tables", 1, COMMITS / THREADS * THREADS, commit_apart);
+    measure(&bench, "commit, 16 threads, 1 table", 1, COMMITS / THREADS * THREADS, commit_together);
     kn_core_close(bench.core);
     return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * core.c - opening and closing, documents, and what all operations of the core do; see core.h.
  *
- * Order of locks: a table's stripe, then the group's queue, then mirror, cache or store, each of
+ * Order of locks: a table's turn, then the group's queue, then mirror, cache or store, each of
  * which is held for a moment and takes no other.
  */
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/path.h"
 #include "base/random.h"
 #include "base/stop.h"
@@ -84,31 +83,6 @@ KnCode kn_core_change(KnCatalogCore *core, const KnChange *changes, size_t n, Kn
 {
     KnUnit unit = {.changes = changes, .n = n};
     return kn_group_commit(core->group, &unit, err);
-}
-
-/* ---- taking turns ---- */
-
-void kn_core_lock(KnCatalogCore *core, const KnStoreName *names, size_t n, uint64_t *ret_mask)
-{
-    uint64_t mask = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t hash = kn_hash64(names[i].ns, strlen(names[i].ns), 0);
-        hash = kn_hash64(names[i].name, strlen(names[i].name), hash);
-        mask |= (uint64_t)1 << (hash % KN_CORE_STRIPES);
-    }
-    for (int i = 0; i < KN_CORE_STRIPES; i++) {
-        if (mask >> i & 1)
-            pthread_mutex_lock(&core->stripes[i]);
-    }
-    *ret_mask = mask;
-}
-
-void kn_core_unlock(KnCatalogCore *core, uint64_t mask)
-{
-    for (int i = 0; i < KN_CORE_STRIPES; i++) {
-        if (mask >> i & 1)
-            pthread_mutex_unlock(&core->stripes[i]);
-    }
 }
 
 void kn_core_back_off(int tries)
@@ -252,8 +226,7 @@ static void after_batch(void *arg, KnUnit *const *units, size_t n)
 
 static void init_locks(KnCatalogCore *core)
 {
-    for (int i = 0; i < KN_CORE_STRIPES; i++)
-        (void)pthread_mutex_init(&core->stripes[i], NULL);
+    core->turns = kn_core_turns_new();
     (void)pthread_mutex_init(&core->lock, NULL);
     pthread_condattr_t attr;
     (void)pthread_condattr_init(&attr);
@@ -274,8 +247,7 @@ KnCatalogCore *kn_core_close(KnCatalogCore *core)
     kn_io_close(core->io);
     for (size_t i = 0; i < core->n_others; i++)
         kn_io_close(core->others[i].io);
-    for (int i = 0; i < KN_CORE_STRIPES; i++)
-        (void)pthread_mutex_destroy(&core->stripes[i]);
+    kn_core_turns_free(core->turns);
     (void)pthread_mutex_destroy(&core->lock);
     (void)pthread_cond_destroy(&core->happened);
     kn_arena_free(core->arena);

@@ -7,6 +7,11 @@
  * database, or none. A pointer that another writer has moved meanwhile is a lost race, not a
  * failure: everything starts over on the winner's metadata, while the requirements hold.
  *
+ * Requests for one table that come while another is on its way are answered together (core_turn.c):
+ * each is checked against, and applied to, what those before it made of the document, with a
+ * verdict of its own; one document is written for all of them, and each has its line in the log.
+ * That is as if every one had read the table right after the last of them.
+ *
  * A document that did not become current is removed, unless nobody can tell whether it did. What
  * the log of old documents has dropped is removed after the pointer has moved, if the table's
  * properties say so.
@@ -21,7 +26,9 @@
 
 typedef struct Step {
     const KnTableIdent *ident;
-    const KnTableCommit *commit;
+    KnCoreRequest *const *requests;
+    size_t n_requests;
+    bool each; /* a request that is refused does not hold up the others */
     KnStoreName name;
     KnDocument *before, *after; /* before NULL: the commit creates the table */
     KnMetadata *base, *next;
@@ -48,7 +55,7 @@ static void drop_step(Step *step)
 
 /* ---- one step ---- */
 
-static bool requires_create(const KnTableCommit *commit)
+bool kn_core_requires_create(const KnTableCommit *commit)
 {
     for (size_t i = 0; i < commit->n_requirements; i++) {
         if (commit->requirements[i].kind == KN_REQUIRE_CREATE)
@@ -70,7 +77,7 @@ static KnCode load_base(Commit *cm, Step *step, KnErr *err)
 {
     KN_POINTER_AUTO ptr = NULL;
     KnCatalogCore *core = cm->core;
-    bool create = requires_create(step->commit);
+    bool create = kn_core_requires_create(step->requests[0]->commit);
     KN_TRY(kn_mirror_find(core->mirror, &step->name, &ptr, err));
     if (ptr && kn_pointer_is_view(ptr) && create)
         return kn_core_refuse_taken(core, &step->name, false, err);
@@ -85,10 +92,8 @@ static KnCode load_base(Commit *cm, Step *step, KnErr *err)
 }
 
 /* The updates of a commit that creates a table, with a location if they do not say one. */
-static KnCode with_location(Commit *cm, const Step *step, KnTableCommit *ret, KnErr *err)
+static KnCode with_location(Commit *cm, const Step *step, KnTableCommit *commit, KnErr *err)
 {
-    const KnTableCommit *commit = step->commit;
-    *ret = *commit;
     if (step->base || sets_location(commit))
         return KN_OK;
     KnUpdate *updates = kn_arena_alloc(cm->arena, (commit->n_updates + 1) * sizeof(*updates));
@@ -96,27 +101,59 @@ static KnCode with_location(Commit *cm, const Step *step, KnTableCommit *ret, Kn
     KN_TRY(kn_core_default_location(cm->core, cm->arena, step->ident, &updates[0].text, err));
     if (commit->n_updates)
         memcpy(updates + 1, commit->updates, commit->n_updates * sizeof(*updates));
-    ret->updates = updates;
-    ret->n_updates = commit->n_updates + 1;
+    commit->updates = updates;
+    commit->n_updates++;
+    return KN_OK;
+}
+
+/* One request on what those before it have made of the document (NULL: nothing is there). */
+static KnCode apply(Commit *cm, const Step *step, const KnMetadata *now, KnCoreRequest *req,
+                    KnMetadata **ret, KnErr *err)
+{
+    KnTableCommit commit = *req->commit;
+    KN_METADATA_AUTO next = NULL;
+    const char *previous = now == step->base ? step->from : NULL; /* once in the log */
+    KN_TRY(kn_metadata_check(now, commit.requirements, commit.n_requirements, err));
+    KN_TRY(with_location(cm, step, &commit, err));
+    KN_TRY(kn_metadata_apply(now, commit.updates, commit.n_updates, previous, &next, err));
+    KN_TRY(kn_core_check_places(cm->core, next->location, next->properties,
+                                now ? now->location : NULL, now ? now->properties : NULL, err));
+    req->changes = next != now;
+    req->snapshot_id = next->current_snapshot_id;
+    *ret = kn_metadata_ref(next);
+    return KN_OK;
+}
+
+/* Sets step->next; the verdict of a request that was refused is in it. */
+static KnCode apply_all(Commit *cm, Step *step, KnErr *err)
+{
+    step->next = step->base ? kn_metadata_ref(step->base) : NULL;
+    for (size_t i = 0; i < step->n_requests; i++) {
+        KnCoreRequest *req = step->requests[i];
+        KnMetadata *next = NULL;
+        req->changes = false;
+        req->code = apply(cm, step, step->next, req, &next, &req->err);
+        if (req->code != KN_OK && !step->each) {
+            if (err)
+                *err = req->err;
+            return req->code;
+        }
+        if (req->code != KN_OK)
+            continue;
+        kn_metadata_unref(step->next);
+        step->next = next;
+    }
+    step->changes = step->next != step->base;
     return KN_OK;
 }
 
 static KnCode next_document(Commit *cm, Step *step, KnErr *err)
 {
-    KnTableCommit commit;
-    KN_TRY(kn_metadata_check(step->base, step->commit->requirements, step->commit->n_requirements,
-                             err));
-    KN_TRY(with_location(cm, step, &commit, err));
-    KN_TRY(kn_metadata_apply(step->base, commit.updates, commit.n_updates, step->from, &step->next,
-                             err));
-    const KnMetadata *base = step->base, *next = step->next;
-    step->changes = base != next;
+    KN_TRY(apply_all(cm, step, err));
     if (!step->changes)
         return KN_OK;
-    KN_TRY(kn_core_check_places(cm->core, next->location, next->properties,
-                                base ? base->location : NULL, base ? base->properties : NULL, err));
-    step->to = kn_metadata_file_next(cm->arena, next, step->from);
-    KN_TRY(kn_document_from_metadata(next, step->to, &step->after, err));
+    step->to = kn_metadata_file_next(cm->arena, step->next, step->from);
+    KN_TRY(kn_document_from_metadata(step->next, step->to, &step->after, err));
     KN_TRY(kn_core_write(cm->core, step->after, err));
     step->written = true;
     return KN_OK;
@@ -138,24 +175,40 @@ static KnCode prepare(Commit *cm, KnErr *err)
 
 /* ---- all pointers ---- */
 
-static KnCode move(Commit *cm, bool *ret_doubtful, KnErr *err)
+/* The pointer, and a line in the log for each request that changed something. */
+static size_t step_changes(const Commit *cm, const Step *step, KnChange *out)
 {
-    KnChange *changes = kn_arena_alloc(cm->arena, (2 * cm->n + 1) * sizeof(*changes));
     size_t n = 0;
-    for (size_t i = 0; i < cm->n; i++) {
-        const Step *step = &cm->steps[i];
-        if (!step->changes)
+    bool moved = false;
+    if (!step->base)
+        out[n++] = kn_core_namespace_change(cm->core, step->name.ns);
+    for (size_t i = 0; i < step->n_requests; i++) {
+        const KnCoreRequest *req = step->requests[i];
+        if (req->code != KN_OK || !req->changes)
             continue;
-        if (!step->base)
-            changes[n++] = kn_core_namespace_change(cm->core, step->name.ns);
-        changes[n++] = (KnChange){
-            .kind = step->base ? KN_CHANGE_SWAP : KN_CHANGE_INSERT,
+        KnChangeKind first = step->base ? KN_CHANGE_SWAP : KN_CHANGE_INSERT;
+        out[n++] = (KnChange){
+            .kind = moved ? KN_CHANGE_LOG : first,
             .event = step->base ? KN_EVENT_UPDATE : KN_EVENT_CREATE,
             .name = step->name,
             .from = step->from,
             .to = step->to,
-            .snapshot_id = step->next->current_snapshot_id,
+            .snapshot_id = req->snapshot_id,
         };
+        moved = true;
+    }
+    return n;
+}
+
+static KnCode move(Commit *cm, bool *ret_doubtful, KnErr *err)
+{
+    size_t n = 0, room = 0;
+    for (size_t i = 0; i < cm->n; i++)
+        room += cm->steps[i].n_requests + 1;
+    KnChange *changes = kn_arena_alloc(cm->arena, (room + 1) * sizeof(*changes));
+    for (size_t i = 0; i < cm->n; i++) {
+        if (cm->steps[i].changes)
+            n += step_changes(cm, &cm->steps[i], changes + n);
     }
     if (!n)
         return KN_OK;
@@ -287,7 +340,21 @@ static void expire(KnCatalogCore *core, const Step *step)
     }
 }
 
-static void finish(Commit *cm, KnDocument **ret_docs)
+/* The verdict, and the document as it is now, to those who asked. */
+static void answer(const Step *step, KnCode rc, const KnErr *err)
+{
+    for (size_t i = 0; i < step->n_requests; i++) {
+        KnCoreRequest *req = step->requests[i];
+        if (req->code == KN_OK && rc != KN_OK) {
+            req->code = rc;
+            req->err = *err;
+        }
+        if (req->code == KN_OK)
+            req->doc = kn_document_ref(step->changes ? step->after : step->before);
+    }
+}
+
+static void finish(Commit *cm)
 {
     for (size_t i = 0; i < cm->n; i++) {
         Step *step = &cm->steps[i];
@@ -295,36 +362,58 @@ static void finish(Commit *cm, KnDocument **ret_docs)
             kn_document_cache_put(cm->core->cache, step->after);
         if (step->changes && step->base)
             expire(cm->core, step);
-        if (ret_docs)
-            ret_docs[i] = kn_document_ref(step->changes ? step->after : step->before);
     }
 }
 
-static KnCode run(Commit *cm, KnDocument **ret_docs, KnErr *err)
+static KnCode lost(KnErr *err)
 {
-    KnCode rc = KN_OK;
-    for (int i = 0; i < KN_CORE_COMMIT_TRIES; i++) {
-        bool raced = false;
-        rc = try_commit(cm, &raced, err);
-        if (rc == KN_OK)
-            finish(cm, ret_docs);
-        for (size_t s = 0; s < cm->n; s++)
-            drop_step(&cm->steps[s]);
-        if (rc == KN_OK || !raced)
-            return rc;
-        kn_core_back_off(i);
-    }
     return kn_err_set(err, KN_E_CONFLICT, "lost %d races for the catalog's pointer; try again",
                       KN_CORE_COMMIT_TRIES);
 }
 
-/* Names, checked: a table that is named twice would race with itself. */
-static KnCode begin(Commit *cm, const KnTableChange *changes, KnStoreName *names, KnErr *err)
+static void run(Commit *cm)
 {
+    for (int i = 0; i < KN_CORE_COMMIT_TRIES; i++) {
+        bool raced = false, last = i + 1 == KN_CORE_COMMIT_TRIES;
+        KnErr err = {0};
+        KnCode rc = try_commit(cm, &raced, &err);
+        if (raced && last)
+            rc = lost(&err);
+        if (rc == KN_OK)
+            finish(cm);
+        for (size_t s = 0; s < cm->n; s++) {
+            if (!raced || last)
+                answer(&cm->steps[s], rc, &err);
+            drop_step(&cm->steps[s]);
+        }
+        if (!raced)
+            return;
+        kn_core_back_off(i);
+    }
+}
+
+void kn_core_commit_requests(KnCatalogCore *core, const KnTableIdent *ident,
+                             const KnStoreName *name, KnCoreRequest *const *requests, size_t n)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    Step step = {
+        .ident = ident, .name = *name, .requests = requests, .n_requests = n, .each = true};
+    Commit cm = {.core = core, .arena = arena, .steps = &step, .n = 1};
+    run(&cm);
+}
+
+/* ---- several tables ---- */
+
+/* Names, checked: a table that is named twice would race with itself. */
+static KnCode begin(Commit *cm, const KnTableChange *changes, KnCoreRequest *requests,
+                    KnStoreName *names, KnErr *err)
+{
+    KnCoreRequest **each = kn_arena_zalloc(cm->arena, (cm->n + 1) * sizeof(KnCoreRequest *));
     for (size_t i = 0; i < cm->n; i++) {
         Step *step = &cm->steps[i];
-        step->ident = &changes[i].ident;
-        step->commit = &changes[i].commit;
+        each[i] = &requests[i];
+        requests[i].commit = &changes[i].commit;
+        *step = (Step){.ident = &changes[i].ident, .requests = &each[i], .n_requests = 1};
         KN_TRY(kn_core_name(cm->arena, step->ident, &step->name, err));
         names[i] = step->name;
         for (size_t j = 0; j < i; j++) {
@@ -336,24 +425,36 @@ static KnCode begin(Commit *cm, const KnTableChange *changes, KnStoreName *names
     return KN_OK;
 }
 
+/* All requests have the same verdict; the first that says why tells it. */
+static KnCode verdict(KnCoreRequest *requests, size_t n, KnDocument **ret_docs, KnErr *err)
+{
+    KnCode rc = KN_OK;
+    for (size_t i = 0; i < n && rc == KN_OK; i++) {
+        rc = requests[i].code;
+        if (rc != KN_OK && err)
+            *err = requests[i].err;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (rc == KN_OK && ret_docs)
+            ret_docs[i] = requests[i].doc;
+        else
+            kn_document_unref(requests[i].doc);
+    }
+    return rc;
+}
+
 KnCode kn_core_tables_commit(KnCatalogCore *core, const KnTableChange *changes, size_t n,
                              KnDocument **ret_docs, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     Commit cm = {.core = core, .arena = arena, .n = n};
-    cm.steps = kn_arena_zalloc(arena, (n + 1) * sizeof(*cm.steps));
+    KnCoreRequest *requests = kn_arena_zalloc(arena, (n + 1) * sizeof(*requests));
     KnStoreName *names = kn_arena_zalloc(arena, (n + 1) * sizeof(*names));
-    KN_TRY(begin(&cm, changes, names, err));
+    cm.steps = kn_arena_zalloc(arena, (n + 1) * sizeof(*cm.steps));
+    KN_TRY(begin(&cm, changes, requests, names, err));
     uint64_t mask = 0;
     kn_core_lock(core, names, n, &mask);
-    KnCode rc = run(&cm, ret_docs, err);
+    run(&cm);
     kn_core_unlock(core, mask);
-    return rc;
-}
-
-KnCode kn_core_table_commit(KnCatalogCore *core, const KnTableIdent *ident,
-                            const KnTableCommit *commit, KnDocument **ret, KnErr *err)
-{
-    KnTableChange change = {.ident = *ident, .commit = *commit};
-    return kn_core_tables_commit(core, &change, 1, ret, err);
+    return verdict(requests, n, ret_docs, err);
 }

@@ -12,6 +12,8 @@
 
 enum { KN_CORE_STRIPES = 64, KN_CORE_SCHEMES = 4 };
 
+typedef struct KnTurn KnTurn;
+
 struct KnCatalogCore {
     KnStore *store;
     KnMirror *mirror;
@@ -29,9 +31,7 @@ struct KnCatalogCore {
         KnFileIO *io;
     } others[KN_CORE_SCHEMES]; /* opened when first needed, under lock */
     size_t n_others;
-    /* Committers of one table in this process take turns: all but one would lose the race for its
-     * pointer and write their document in vain. By hash of the name; several are taken in order. */
-    pthread_mutex_t stripes[KN_CORE_STRIPES];
+    KnTurn *turns;           /* KN_CORE_STRIPES of them; by hash of the name */
     pthread_mutex_t lock;    /* of what follows, and of others */
     pthread_cond_t happened; /* a commit, or the stop */
     uint64_t n_commits;      /* batches of this process that changed something */
@@ -74,9 +74,32 @@ KN_NODISCARD KnCode kn_core_default_location(KnCatalogCore *core, KnArena *arena
 KN_NODISCARD KnCode kn_core_check_places(const KnCatalogCore *core, const char *location,
                                          const json_t *properties, const char *old_location,
                                          const json_t *old_properties, KnErr *err);
-/** Locks of the stripes of names, each once, in order; *mask says which. */
+/* ---- core_turn.c: committers of one table in this process take turns; all but one would lose the
+ * race for its pointer and write their document in vain ---- */
+
+/** One commit of a table on its way. */
+typedef struct KnCoreRequest {
+    const KnTableCommit *commit;
+    /* the verdict */
+    KnCode code;
+    KnErr err;
+    KnDocument *doc; /* a reference, on success */
+    /* used on the way */
+    bool changes;
+    int64_t snapshot_id; /* current after it; -1 = none */
+    const KnStoreName *name;
+    bool done;
+} KnCoreRequest;
+KnTurn *kn_core_turns_new(void);
+void kn_core_turns_free(KnTurn *turns); /* accepts NULL */
+/** The turns of names, each once, in order; *mask says which. */
 void kn_core_lock(KnCatalogCore *core, const KnStoreName *names, size_t n, uint64_t *ret_mask);
 void kn_core_unlock(KnCatalogCore *core, uint64_t mask);
+/** All requests of one table, whose turn it is (core_commit.c). */
+void kn_core_commit_requests(KnCatalogCore *core, const KnTableIdent *ident,
+                             const KnStoreName *name, KnCoreRequest *const *requests, size_t n);
+bool kn_core_requires_create(const KnTableCommit *commit);
+
 /** The insert, in a namespace that exists, and after a lost answer a look. */
 KN_NODISCARD KnCode kn_core_insert(KnCatalogCore *core, const KnStoreName *name,
                                    const KnChange *insert, bool *ret_doubtful, KnErr *err);

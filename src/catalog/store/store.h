@@ -41,6 +41,7 @@ typedef enum KnChangeKind {
     KN_CHANGE_SWAP,       /* its pointer from `from` to `to`; KN_E_CONFLICT, KN_E_NOTFOUND */
     KN_CHANGE_REMOVE,     /* KN_E_NOTFOUND */
     KN_CHANGE_RENAME,     /* to `to_name`; KN_E_NOTFOUND, KN_E_EXISTS */
+    KN_CHANGE_LOG,        /* a row of the log and nothing else */
 } KnChangeKind;
 typedef struct KnChange {
     KnChangeKind kind;

@@ -276,9 +276,11 @@ static KnCode change(Batch *b, const KnChange *ch, KnErr *err)
     case KN_CHANGE_REMOVE:
         return remove_entry(b, ch, err);
     case KN_CHANGE_RENAME:
+        return rename_entry(b, ch, err);
+    case KN_CHANGE_LOG:
         break;
     }
-    return rename_entry(b, ch, err);
+    return KN_OK;
 }
 
 static KnCode log_change(Batch *b, const KnChange *ch, KnErr *err)
@@ -297,12 +299,11 @@ static KnCode log_change(Batch *b, const KnChange *ch, KnErr *err)
     return b->conn->ops->run(b->conn, &call, err);
 }
 
-static KnCode run_changes(Batch *b, const KnUnit *unit, bool *ret_wrote, KnErr *err)
+static KnCode run_changes(Batch *b, const KnUnit *unit, KnErr *err)
 {
     for (size_t i = 0; i < unit->n; i++) {
         const KnChange *ch = &unit->changes[i];
         KN_TRY(change(b, ch, err));
-        *ret_wrote |= ch->kind != KN_CHANGE_REQUIRE_NS;
         if (ch->event >= 0)
             KN_TRY(log_change(b, ch, err));
     }
@@ -321,7 +322,7 @@ static bool needs_savepoint(const KnUnit *unit)
     size_t n = 0;
     for (size_t i = 0; i < unit->n; i++) {
         KnChangeKind kind = unit->changes[i].kind;
-        n += kind != KN_CHANGE_REQUIRE_NS;
+        n += kind != KN_CHANGE_REQUIRE_NS && kind != KN_CHANGE_LOG;
         if (kind == KN_CHANGE_CREATE_NS || kind == KN_CHANGE_UPDATE_NS)
             n += 2;
     }
@@ -337,12 +338,12 @@ static bool is_refusal(KnCode rc)
 
 static KnCode run_unit(Batch *b, KnUnit *unit, KnErr *err)
 {
-    bool wrote = false, save = needs_savepoint(unit);
+    bool save = needs_savepoint(unit);
     int64_t seq = b->seq;
     unit->err = (KnErr){0};
     if (save)
         KN_TRY(mark(b, KN_SQL_SAVEPOINT, err));
-    unit->code = run_changes(b, unit, &wrote, &unit->err);
+    unit->code = run_changes(b, unit, &unit->err);
     if (unit->code != KN_OK && !is_refusal(unit->code)) {
         *err = unit->err;
         return unit->code;
