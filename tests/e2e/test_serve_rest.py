@@ -244,6 +244,45 @@ def test_failures_have_the_types_of_the_specification(served, ns):
     assert served.ask("HEAD", f"{NS}/{ns}/tables/none")[0] == 404
 
 
+def test_an_unregistered_table_can_be_registered_again(served, ns):
+    create(served, ns)
+    _, _, last = commit(served, ns, "t", SET)
+    status, _, gone = served.ask("POST", f"{NS}/{ns}/tables/t/unregister")
+    assert status == 200 and gone["metadata-location"] == last["metadata-location"]
+    assert gone["metadata"]["properties"]["k"] == "v"
+    error(commit(served, ns, "t", SET), 404, "NoSuchTableException")
+    status, _, back = served.ask("POST", f"{NS}/{ns}/register", {"name": "u", "metadata-location": gone["metadata-location"]})
+    assert status == 200 and back["metadata"]["table-uuid"] == gone["metadata"]["table-uuid"]
+    error(served.ask("POST", f"{NS}/{ns}/register", {"name": "u", "metadata-location": gone["metadata-location"]}), 409,
+          "AlreadyExistsException")
+    assert served.ask("POST", f"{NS}/{ns}/register", {"name": "u", "metadata-location": gone["metadata-location"],
+                                                      "overwrite": True})[0] == 200
+
+
+def test_an_unregistering_that_races_commits_has_all_of_them(served, ns):
+    create(served, ns)
+    acknowledged, stop = [], threading.Event()
+
+    def work(worker):
+        conn = served.connect()
+        for i in range(1000):
+            status, _, _ = served.ask("POST", f"{NS}/{ns}/tables/t", {"requirements": [], "updates": [
+                {"action": "set-properties", "updates": {f"w{worker}.{i}": "x"}}]}, connection=conn)
+            if status == 404:
+                return
+            acknowledged.append(f"w{worker}.{i}")
+            if i == 5:
+                stop.set()
+    workers = [threading.Thread(target=work, args=(w,)) for w in range(4)]
+    for worker in workers:
+        worker.start()
+    assert stop.wait(60)
+    status, _, gone = served.ask("POST", f"{NS}/{ns}/tables/t/unregister")
+    for worker in workers:
+        worker.join()
+    assert status == 200 and set(acknowledged) <= set(gone["metadata"]["properties"])
+
+
 def test_a_transaction_moves_all_or_none(served, ns):
     create(served, ns, "a")
     create(served, ns, "b")

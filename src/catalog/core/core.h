@@ -108,7 +108,8 @@ KN_NODISCARD KnCode kn_core_table_exists(KnCatalogCore *core, const KnTableIdent
 /** The current document: a reference. */
 KN_NODISCARD KnCode kn_core_table_load(KnCatalogCore *core, const KnTableIdent *ident,
                                        KnDocument **ret, KnErr *err);
-/** Where the current document is, without reading it (for ETags); in arena. */
+/** Where the current document is, without reading it (for ETags); in arena. A local one that is
+ * not there any more is KN_ABOUT_FILE, as in kn_core_table_load(). */
 KN_NODISCARD KnCode kn_core_table_pointer(KnCatalogCore *core, KnArena *arena,
                                           const KnTableIdent *ident, const char **ret, KnErr *err);
 /** stage: the document is made and returned, with location "", and nothing is stored. A location
@@ -129,6 +130,9 @@ KN_NODISCARD KnCode kn_core_table_rename(KnCatalogCore *core, const KnTableIdent
                                          const KnTableIdent *to, KnErr *err);
 /** The pointer only; files stay. */
 KN_NODISCARD KnCode kn_core_table_drop(KnCatalogCore *core, const KnTableIdent *ident, KnErr *err);
+/** The pointer only, and the document that was its last: no commit comes between. */
+KN_NODISCARD KnCode kn_core_table_unregister(KnCatalogCore *core, const KnTableIdent *ident,
+                                             KnDocument **ret, KnErr *err);
 /** The pointer and the files that its metadata reaches (kn_table_purge); ses is one engine session,
  * used by this call alone. A table whose files cannot be read is not dropped. */
 KN_NODISCARD KnCode kn_core_table_purge(KnCatalogCore *core, const KnTableIdent *ident,

@@ -334,6 +334,43 @@ KnCode kn_core_table_drop(KnCatalogCore *core, const KnTableIdent *ident, KnErr 
     return kn_core_drop(core, ident, false, err);
 }
 
+/* Gone only if doc is still its newest document: the store compares and removes at once. */
+static KnCode remove_at(KnCatalogCore *core, const KnStoreName *name, const char *location,
+                        KnErr *err)
+{
+    const KnChange changes[] = {
+        {.kind = KN_CHANGE_SWAP,
+         .event = -1,
+         .name = *name,
+         .from = location,
+         .to = location,
+         .snapshot_id = -1},
+        {.kind = KN_CHANGE_REMOVE, .event = KN_EVENT_DROP, .name = *name, .snapshot_id = -1}};
+    return kn_core_change(core, changes, 2, err);
+}
+
+KnCode kn_core_table_unregister(KnCatalogCore *core, const KnTableIdent *ident, KnDocument **ret,
+                                KnErr *err)
+{
+    enum { TRIES = 100 };
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KnStoreName name;
+    KN_TRY(kn_core_name(arena, ident, &name, err));
+    for (int tries = 0;; tries++) {
+        KnDocument *doc = NULL;
+        KN_TRY(kn_core_table_load(core, ident, &doc, err));
+        KnCode rc = remove_at(core, &name, kn_document_location(doc), err);
+        if (rc == KN_OK) {
+            *ret = doc;
+            return KN_OK;
+        }
+        kn_document_unref(doc);
+        if (rc != KN_E_CONFLICT || tries == TRIES)
+            return rc;
+        kn_core_back_off(tries);
+    }
+}
+
 KnCode kn_core_table_purge(KnCatalogCore *core, const KnTableIdent *ident, KnSession *ses,
                            KnSweepResult *ret, KnErr *err)
 {

@@ -147,6 +147,7 @@ KN_REST_OPERATION(update_table);
 KN_REST_OPERATION(drop_table);
 KN_REST_OPERATION(table_exists);
 KN_REST_OPERATION(register_table);
+KN_REST_OPERATION(unregister_table);
 KN_REST_OPERATION(rename_table);
 KN_REST_OPERATION(report_metrics);
 KN_REST_OPERATION(load_credentials);

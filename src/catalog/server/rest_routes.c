@@ -44,6 +44,8 @@ const KnRestOp kn_rest_ops[] = {
      POST_JSON},
     {"registerTable", "POST", NAMESPACE "/register", kn_rest_register_table, KN_RIGHT_ADMIN,
      POST_JSON},
+    {"unregisterTable", "POST", TABLE "/unregister", kn_rest_unregister_table, KN_RIGHT_ADMIN,
+     CHANGES},
     {"renameTable", "POST", "/v1/{prefix}/tables/rename", kn_rest_rename_table, KN_RIGHT_NONE,
      POST_JSON | CATALOG},
     {"reportMetrics", "POST", TABLE "/metrics", kn_rest_report_metrics, KN_RIGHT_READ,

@@ -272,6 +272,13 @@ KnCode kn_rest_register_table(KnRestCall *call, KnErr *err)
     return kn_rest_reply_table(call, doc, err);
 }
 
+KnCode kn_rest_unregister_table(KnRestCall *call, KnErr *err)
+{
+    KN_DOCUMENT_AUTO doc = NULL;
+    KN_TRY(kn_core_table_unregister(call->rest->ctx.core, &call->ident, &doc, err));
+    return kn_rest_reply_table(call, doc, err);
+}
+
 typedef KnCode (*RenameFn)(KnCatalogCore *core, const KnTableIdent *from, const KnTableIdent *to,
                            KnErr *err);
 
