@@ -40,7 +40,7 @@ def serve_and_work(program, folder):
         work(os.environ["CATALOG_URI"], folder)
         return
     environment = Program(program, folder).environment()
-    with Served(program, "--warehouse", folder / "warehouse", "--create", env=environment) as server:
+    with Served(program, "--warehouse", folder / "warehouse", env=environment) as server:
         work(server.uri, folder)
         assert server.stop() == 0, server.errors
 

@@ -20,7 +20,7 @@ def served(program, tmp_path_factory):
         return
     folder = tmp_path_factory.mktemp("served")
     knut = Program(program, folder)
-    with Served(program, "--warehouse", folder / "warehouse", "--create", env=knut.environment()) as server:
+    with Served(program, "--warehouse", folder / "warehouse", env=knut.environment()) as server:
         server.warehouse = folder / "warehouse"
         yield server
         assert server.stop() == 0, server.errors
