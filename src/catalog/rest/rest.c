@@ -20,6 +20,7 @@ static void free_seen(KnRemote *rest)
         void *value = NULL;
         if (kn_map_entry(rest->seen, i, &key, &value) && value) {
             kn_remote_seen_clear(value);
+            kn_remote_loan_free(((KnRemoteSeen *)value)->loan);
             free(value);
         }
     }
@@ -30,7 +31,8 @@ static void rest_close(KnCatalog *cat)
 {
     KnRemote *rest = (KnRemote *)cat;
     free_seen(rest);
-    kn_remote_ios_close(rest);
+    kn_io_close(rest->io);
+    kn_s3_credentials_free(rest->aws);
     kn_http_client_free(rest->http);
     kn_remote_auth_done(&rest->auth);
     kn_json_freep(&rest->properties);
@@ -74,6 +76,17 @@ static const KnCatalogOps read_only_ops = {
     .close = rest_close,
 };
 
+static const KnS3Options *copy_s3(KnArena *arena, const KnS3Options *given)
+{
+    KnS3Options *copy = kn_arena_alloc(arena, sizeof(*copy));
+    *copy = *given;
+    copy->endpoint = given->endpoint ? kn_arena_strdup(arena, given->endpoint) : NULL;
+    copy->region = given->region ? kn_arena_strdup(arena, given->region) : NULL;
+    copy->ca_file = given->ca_file ? kn_arena_strdup(arena, given->ca_file) : NULL;
+    copy->bucket = given->bucket ? kn_arena_strdup(arena, given->bucket) : NULL;
+    return copy;
+}
+
 static KnCode fill(KnRemote *rest, const KnLocator *loc, KnErr *err)
 {
     KN_TRY(kn_remote_settings(rest->arena, loc, &rest->set, err));
@@ -82,6 +95,7 @@ static KnCode fill(KnRemote *rest, const KnLocator *loc, KnErr *err)
     KnHttpClientOptions http = {
         .ca_file = loc->rest.ca, .client_cert = loc->rest.cert, .client_key = loc->rest.key};
     KN_TRY(kn_http_client_new(&http, &rest->http, err));
+    rest->s3 = copy_s3(rest->arena, &loc->s3);
     rest->id = kn_arena_printf(rest->arena, "rest:%s#%s", rest->set.uri,
                                rest->set.warehouse ? rest->set.warehouse : "");
     return kn_remote_configure(rest, err);

@@ -18,11 +18,13 @@
  * One thread at a time, as all catalogs; credentials may be asked for by many threads.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/json.h"
 #include "base/map.h"
 #include "catalog/catalog.h"
 #include "net/http_client.h"
+#include "storage/s3/credentials.h"
 
 enum {
     KN_REMOTE_TRIES = 5,              /* of one request, the first included; as Java's client */
@@ -62,6 +64,7 @@ typedef struct KnRemoteSettings {
     const char *sigv4;                     /* service */
     const char *scope;
     bool delegation; /* asks for credentials of the table's files */
+    bool must_lend;  /* --rest-credentials vended: without them nothing is read */
     size_t n_headers;
     const KnRemoteHeader *headers;
     json_t *properties; /* --rest-option: object of strings */
@@ -105,8 +108,9 @@ typedef struct KnRemoteAuth {
     bool exchange;      /* it is renewed by token exchange (RFC 8693) */
 } KnRemoteAuth;
 
-/* What was seen of a table last. */
+/* What was seen of a table last, and the keys that the server lends for it. */
 typedef struct KnRemoteSeen KnRemoteSeen;
+typedef struct KnRemoteLoan KnRemoteLoan;
 
 typedef struct KnRemote {
     KnCatalog base;
@@ -123,7 +127,9 @@ typedef struct KnRemote {
     uint32_t endpoints; /* bits of KnRemoteEndpoint */
     bool idempotent;    /* the server knows Idempotency-Key */
     int64_t skew_ms;    /* the server's clock minus ours, once it mattered */
-    KnFileIO *io;       /* of locations that need no credentials of their own */
+    KnFileIO *io;          /* of locations that need no credentials of their own */
+    const KnS3Options *s3; /* --s3-*; in arena */
+    KnS3Credentials *aws;  /* our own keys, for SigV4; NULL = not asked for yet */
     KnMap *seen;        /* table -> KnRemoteSeen */
 } KnRemote;
 
@@ -231,6 +237,7 @@ struct KnRemoteSeen {
     char *location;
     json_t *config; /* of the last answer that had one, or NULL */
     json_t *credentials;
+    KnRemoteLoan *loan; /* NULL: files that need none */
 };
 void kn_remote_seen_clear(KnRemoteSeen *seen);
 /** Remember the table as it is now. */
@@ -242,9 +249,12 @@ const char *kn_remote_token_of(KnRemote *rest, const KnTableIdent *ident);
 /** What storage-credentials lend for a location: the config of the longest prefix, or NULL. */
 const json_t *kn_remote_lent(const json_t *credentials, KnStr location);
 /** What reads and writes the table's files; borrowed. */
-KN_NODISCARD KnCode kn_remote_io(KnRemote *rest, const KnTableIdent *ident,
-                                 const KnRemoteSeen *seen, KnFileIO **ret, KnErr *err);
-void kn_remote_ios_close(KnRemote *rest);
+KN_NODISCARD KnCode kn_remote_io(KnRemote *rest, const KnTableIdent *ident, KnRemoteSeen *seen,
+                                 KnFileIO **ret, KnErr *err);
+/** New answers for it; loan may be NULL. Handles on tables keep using the FileIO of their loan: loans
+ * live until the catalog is closed. */
+void kn_remote_loan_update(KnRemoteLoan *loan, const json_t *config, const json_t *credentials);
+KnRemoteLoan *kn_remote_loan_free(KnRemoteLoan *loan);
 
 /* ---- operations (KnCatalogOps) ---- */
 KN_NODISCARD KnCode kn_remote_refuse_read_only(const KnRemote *rest, KnErr *err);

@@ -256,6 +256,7 @@ KnCode kn_remote_settings(KnArena *arena, const KnLocator *loc, KnRemoteSettings
     set->delegation = loc->rest.delegation == KN_REMOTE_DELEGATION_AUTO
                           ? !set->vendor->own_keys
                           : loc->rest.delegation == KN_REMOTE_DELEGATION_VENDED;
+    set->must_lend = loc->rest.delegation == KN_REMOTE_DELEGATION_VENDED;
     KN_TRY(take_uri(arena, loc, set, err));
     if (set->vendor->wants_warehouse && !set->warehouse)
         return kn_err_set(err, KN_E_INVAL, "--rest-vendor %s needs --rest-warehouse NAME",

@@ -52,7 +52,7 @@ void kn_remote_seen_clear(KnRemoteSeen *seen)
     free(seen->location);
     kn_json_freep(&seen->config);
     kn_json_freep(&seen->credentials);
-    *seen = (KnRemoteSeen){0};
+    *seen = (KnRemoteSeen){.loan = seen->loan};
 }
 
 static void forget(KnRemote *rest, const KnTableIdent *ident)
@@ -78,14 +78,15 @@ KnRemoteSeen *kn_remote_see(KnRemote *rest, const KnTableIdent *ident, const KnR
         kn_json_freep(&seen->credentials);
         seen->config = json_incref((json_t *)(uintptr_t)table->config);
         seen->credentials = json_incref((json_t *)(uintptr_t)table->credentials);
+        kn_remote_loan_update(seen->loan, table->config, table->credentials);
     }
     return seen;
 }
 
 /* ---- load ---- */
 
-static KnCode handle(KnRemote *rest, const KnTableIdent *ident, const KnRemoteSeen *seen,
-                     KnTable **ret, KnErr *err)
+static KnCode handle(KnRemote *rest, const KnTableIdent *ident, KnRemoteSeen *seen, KnTable **ret,
+                     KnErr *err)
 {
     KnFileIO *io = NULL;
     KN_TRY(kn_remote_io(rest, ident, seen, &io, err));
@@ -121,7 +122,7 @@ KnCode kn_remote_load(KnCatalog *cat, const KnTableIdent *ident, KnTable **ret, 
     KnRemote *rest = (KnRemote *)cat;
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_TRY(kn_remote_need(rest, KN_REMOTE_LOAD_TABLE, err));
-    const KnRemoteSeen *seen = find_seen(rest, ident);
+    KnRemoteSeen *seen = find_seen(rest, ident);
     KnRemoteCall call = {.method = "GET",
                          .url = kn_remote_table_url(rest, arena, ident),
                          .what = saying(arena, "load table", ident),
