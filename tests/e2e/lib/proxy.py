@@ -6,6 +6,7 @@ up decides. Faults are functions of (handler, forward): forward() sends the requ
 body).
 """
 import http.client
+import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +31,18 @@ def cut(handler, forward):
     status, headers, body = forward()
     handler.answer(status, headers, body[:len(body) // 2], length=len(body) + 1)
     handler.close_connection = True
+
+
+def adds(members):
+    """It is done, and these members are in the answer too; members: an object, or what makes one."""
+    def fault(handler, forward):
+        status, headers, body = forward()
+        if status == 200 and body:
+            document = json.loads(body)
+            document.update(members() if callable(members) else members)
+            body = json.dumps(document).encode()
+        handler.answer(status, headers, body)
+    return fault
 
 
 def says(status, body=b"", headers=(), done=False):
@@ -59,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
         upstream = urlsplit(self.server.upstream)
         connection = http.client.HTTPConnection(upstream.hostname, upstream.port, timeout=60)
         try:
-            headers = {k: v for k, v in self.headers.items() if k.lower() not in HOP}
+            headers = {k: v for k, v in self.headers.items() if k.lower() not in HOP | {"accept-encoding"}}
             connection.request(self.command, upstream.path.rstrip("/") + self.path, body or None, headers)
             got = connection.getresponse()
             content = got.read()
