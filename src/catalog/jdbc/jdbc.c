@@ -6,12 +6,12 @@
  */
 #include "catalog/catalog.h"
 #include "catalog/core/core.h"
+#include "catalog/jdbc/jdbc.h"
 #include "storage/s3/s3.h"
 
-KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
+KnCode kn_locator_core(const KnLocator *loc, bool create_db, KnCatalogCore **ret, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    KnCatalogCore *core = NULL;
     KnCoreOptions opts = {.catalog = loc->catalog,
                           .create_db = create_db,
                           .any_location = true,
@@ -25,7 +25,13 @@ KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **re
         kn_io_close(opts.io);
         return rc;
     }
-    KN_TRY(kn_core_open(&opts, &core, err));
+    return kn_core_open(&opts, ret, err);
+}
+
+KnCode kn_catalog_jdbc_open(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
+{
+    KnCatalogCore *core = NULL;
+    KN_TRY(kn_locator_core(loc, create_db, &core, err));
     *ret = kn_core_into_catalog(core);
     return KN_OK;
 }
