@@ -104,8 +104,7 @@ static void mark_logged(Search *search, const KnMetadata *damaged)
 {
     for (size_t i = 0; damaged && i < damaged->n_metadata_log; i++) {
         KnStr name = kn_path_basename(kn_str(damaged->metadata_log[i].metadata_file));
-        kn_vec_foreach(&search->found, candidate)
-        {
+        kn_vec_foreach (&search->found, candidate) {
             if (kn_str_eq(kn_path_basename(kn_str(candidate->location)), name))
                 candidate->logged = true;
         }

@@ -4,9 +4,10 @@
  * a served catalog (core/core.h), with the operator in front of it. No location is refused, and a
  * table's namespace is made when it is absent.
  */
+#include "catalog/jdbc/jdbc.h"
+
 #include "catalog/catalog.h"
 #include "catalog/core/core.h"
-#include "catalog/jdbc/jdbc.h"
 #include "storage/s3/s3.h"
 
 KnCode kn_locator_core(const KnLocator *loc, bool create_db, KnCatalogCore **ret, KnErr *err)

@@ -123,14 +123,14 @@ typedef struct KnRemote {
     const char *separator; /* between levels in a path, percent-encoded */
     const char *page_size; /* NULL = the server's */
     const char *id;
-    json_t *properties; /* defaults < --rest-option < overrides */
-    uint32_t endpoints; /* bits of KnRemoteEndpoint */
-    bool idempotent;    /* the server knows Idempotency-Key */
-    int64_t skew_ms;    /* the server's clock minus ours, once it mattered */
+    json_t *properties;    /* defaults < --rest-option < overrides */
+    uint32_t endpoints;    /* bits of KnRemoteEndpoint */
+    bool idempotent;       /* the server knows Idempotency-Key */
+    int64_t skew_ms;       /* the server's clock minus ours, once it mattered */
     KnFileIO *io;          /* of locations that need no credentials of their own */
     const KnS3Options *s3; /* --s3-*; in arena */
     KnS3Credentials *aws;  /* our own keys, for SigV4; NULL = not asked for yet */
-    KnMap *seen;        /* table -> KnRemoteSeen */
+    KnMap *seen;           /* table -> KnRemoteSeen */
 } KnRemote;
 
 /** A property of the catalog's configuration; NULL = absent. */
@@ -251,8 +251,8 @@ const json_t *kn_remote_lent(const json_t *credentials, KnStr location);
 /** What reads and writes the table's files; borrowed. */
 KN_NODISCARD KnCode kn_remote_io(KnRemote *rest, const KnTableIdent *ident, KnRemoteSeen *seen,
                                  KnFileIO **ret, KnErr *err);
-/** New answers for it; loan may be NULL. Handles on tables keep using the FileIO of their loan: loans
- * live until the catalog is closed. */
+/** New answers for it; loan may be NULL. Handles on tables keep using the FileIO of their loan:
+ * loans live until the catalog is closed. */
 void kn_remote_loan_update(KnRemoteLoan *loan, const json_t *config, const json_t *credentials);
 KnRemoteLoan *kn_remote_loan_free(KnRemoteLoan *loan);
 

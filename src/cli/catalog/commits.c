@@ -47,10 +47,9 @@ static KnCode print_event(void *arg, const KnCommitEvent *event, KnErr *err)
 
 static KnCode run_commits(KnCall *call, KnErr *err)
 {
-    static const KnOutColumn columns[] = {{"seq", true},       {"at", false},
-                                          {"change", false},   {"type", false},
-                                          {"name", false},     {"from", false},
-                                          {"snapshot", true},  {"metadata", false}};
+    static const KnOutColumn columns[] = {{"seq", true},      {"at", false},      {"change", false},
+                                          {"type", false},    {"name", false},    {"from", false},
+                                          {"snapshot", true}, {"metadata", false}};
     const CommitsOptions *opts = call->options;
     KnCatalogCore *core = NULL;
     KN_TRY(kn_args_core(call, &core, err));
@@ -68,7 +67,8 @@ const KnCommand kn_cmd_catalog_commits = {
     .summary = "List what was changed in a catalog, oldest first",
     .about = "  knut catalog commits --warehouse /data/wh --since 120\n"
              "\n"
-             "Numbers have no gaps. Changes that other programs made in the database are not in the log.",
+             "Numbers have no gaps. Changes that other programs made in the database are not in "
+             "the log.",
     .options_size = sizeof(CommitsOptions),
     .locator = offsetof(CommitsOptions, loc),
     .rows = commits_rows,

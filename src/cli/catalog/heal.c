@@ -71,8 +71,7 @@ static KnCode heal_all(Healing *h, KnErr *err)
 {
     KnTableNames names = {0};
     KnCode rc = kn_args_tables(h->call, kn_core_catalog(h->core), &names, err);
-    kn_vec_foreach(&names.idents, ident)
-    {
+    kn_vec_foreach (&names.idents, ident) {
         if (rc == KN_OK)
             rc = heal_one(h, ident, err);
     }
@@ -82,8 +81,8 @@ static KnCode heal_all(Healing *h, KnErr *err)
 
 static KnCode run_heal(KnCall *call, KnErr *err)
 {
-    static const KnOutColumn columns[] = {{"table", false}, {"state", false},
-                                          {"from", false},  {"to", false},
+    static const KnOutColumn columns[] = {{"table", false},   {"state", false},
+                                          {"from", false},    {"to", false},
                                           {"snapshot", true}, {"problems", false}};
     Healing h = {.call = call};
     KN_TRY(kn_args_core(call, &h.core, err));
@@ -94,10 +93,11 @@ static KnCode run_heal(KnCall *call, KnErr *err)
     KN_TRY(rc);
     KN_TRY(closed);
     if (h.lost)
-        return kn_err_set(err, KN_E_CORRUPT,
-                          "%lld of %lld tables have no intact metadata: restore their files, or drop "
-                          "them",
-                          (long long)h.lost, (long long)h.n);
+        return kn_err_set(
+            err, KN_E_CORRUPT,
+            "%lld of %lld tables have no intact metadata: restore their files, or drop "
+            "them",
+            (long long)h.lost, (long long)h.n);
     return KN_OK;
 }
 
@@ -108,8 +108,10 @@ const KnCommand kn_cmd_catalog_heal = {
     .about = "  knut catalog heal --warehouse /data/wh --dry-run\n"
              "  knut catalog heal --warehouse /data/wh shop.orders\n"
              "\n"
-             "Without names all tables are looked at; those that are intact stay as they are. What later\n"
-             "commits of a healed table had done is gone from it, their files stay ('knut table orphans').\n"
+             "Without names all tables are looked at; those that are intact stay as they are. What "
+             "later\n"
+             "commits of a healed table had done is gone from it, their files stay ('knut table "
+             "orphans').\n"
              "Exit status 1 when a table has no intact metadata left.",
     .options_size = sizeof(HealOptions),
     .locator = offsetof(HealOptions, loc),

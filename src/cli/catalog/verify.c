@@ -50,8 +50,8 @@ static KnCode look(const Verifying *v, const KnTableIdent *ident, KnVerified *re
     KnErr why = {0};
     KnTable *tbl = NULL;
     KnCode rc = kn_table_load(v->cat, ident, &tbl, &why);
-    bool no_table = rc == KN_E_NOTFOUND && (why.about == KN_ABOUT_TABLE ||
-                                            why.about == KN_ABOUT_NAMESPACE);
+    bool no_table =
+        rc == KN_E_NOTFOUND && (why.about == KN_ABOUT_TABLE || why.about == KN_ABOUT_NAMESPACE);
     if (rc != KN_OK && kn_verify_is_damage(rc) && !no_table) {
         KnFinding finding = {"metadata", "", why.msg};
         return kn_problems_add(problems, &finding, err);
@@ -93,8 +93,7 @@ static KnCode verify_all(Verifying *v, KnErr *err)
 {
     KnTableNames names = {0};
     KnCode rc = kn_args_tables(v->call, v->cat, &names, err);
-    kn_vec_foreach(&names.idents, ident)
-    {
+    kn_vec_foreach (&names.idents, ident) {
         if (rc == KN_OK)
             rc = verify_one(v, ident, err);
     }
@@ -117,17 +116,19 @@ static KnCode run_verify(KnCall *call, KnErr *err)
     KN_TRY(rc);
     KN_TRY(closed);
     if (v.damaged)
-        return kn_err_set(err, KN_E_CORRUPT,
-                          "%lld of %lld tables are damaged; 'knut catalog heal' takes a table back to "
-                          "its newest intact metadata",
-                          (long long)v.damaged, (long long)v.n);
+        return kn_err_set(
+            err, KN_E_CORRUPT,
+            "%lld of %lld tables are damaged; 'knut catalog heal' takes a table back to "
+            "its newest intact metadata",
+            (long long)v.damaged, (long long)v.n);
     return KN_OK;
 }
 
 const KnCommand kn_cmd_catalog_verify = {
     .group = "catalog",
     .name = "verify",
-    .summary = "Check that metadata, manifests and (--files) files of tables are there and readable",
+    .summary =
+        "Check that metadata, manifests and (--files) files of tables are there and readable",
     .about = "  knut catalog verify --warehouse /data/wh --files\n"
              "  knut catalog verify --rest-uri http://127.0.0.1:8181 shop.orders\n"
              "\n"

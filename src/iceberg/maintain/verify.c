@@ -65,9 +65,9 @@ static KnCode look_at_entry(void *arg, const KnManifestEntry *entry, KnErr *err)
     const KnDataFile *file = &entry->file;
     /* A deletion vector's size is that of its blob, not of the Puffin file. */
     bool blob = file->content != KN_CONTENT_DATA && file->format == KN_FORMAT_PUFFIN;
-    entries->failed = stat_file(entries->look, file->content == KN_CONTENT_DATA ? "data" : "delete",
-                                kn_arena_strdup(arena, file->path), blob ? -1 : file->size_bytes,
-                                err);
+    entries->failed =
+        stat_file(entries->look, file->content == KN_CONTENT_DATA ? "data" : "delete",
+                  kn_arena_strdup(arena, file->path), blob ? -1 : file->size_bytes, err);
     return entries->failed;
 }
 
