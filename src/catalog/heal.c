@@ -13,6 +13,7 @@
 
 #include "base/path.h"
 #include "base/vec.h"
+#include "catalog/core/core_internal.h"
 #include "catalog/metadata_file.h"
 
 typedef struct Candidate {
@@ -167,12 +168,26 @@ static KnCode choose(Search *search, const char *pointer, KnHealed *ret, KnErr *
     return KN_OK;
 }
 
+/* The core's own look-up asks for the document too. */
+static KnCode find_pointer(KnCatalogCore *core, KnArena *arena, const KnTableIdent *ident,
+                           const char **ret, KnErr *err)
+{
+    KnStoreName name = {0};
+    KnStoreEntry entry = {0};
+    KN_TRY(kn_core_name(arena, ident, &name, err));
+    KN_TRY(kn_store_find(core->store, arena, &name, &entry, err));
+    if (!entry.location || entry.is_view)
+        return kn_err_set(err, KN_E_NOTFOUND, "Table does not exist: %s.%s", name.ns, name.name);
+    *ret = entry.location;
+    return KN_OK;
+}
+
 KnCode kn_table_heal(KnCatalogCore *core, const KnTableIdent *ident, const KnHealOptions *opts,
                      KnArena *arena, KnHealed *ret, KnErr *err)
 {
     Search search = {.core = core, .arena = arena, .opts = opts};
     KnHealed healed = {.snapshot_id = -1};
-    KN_TRY(kn_core_table_pointer(core, arena, ident, &healed.from, err));
+    KN_TRY(find_pointer(core, arena, ident, &healed.from, err));
     KN_TRY(kn_core_io(core, kn_str(healed.from), &search.io, err));
     KnCode rc = choose(&search, healed.from, &healed, err);
     kn_vec_done(&search.found);
