@@ -301,6 +301,7 @@ KnCode kn_locator_warehouse(const KnLocator *loc, KnArena *arena, const char **r
 {
     const char *given = loc->warehouse_uri ? loc->warehouse_uri : loc->warehouse;
     const char *folder = NULL, *uri = NULL;
+    assert(given);
     if (loc->warehouse && !kn_s3_is_location(kn_str(loc->warehouse))) {
         KN_TRY(kn_locator_absolute(arena, loc->warehouse, &folder, err));
         KN_TRY(kn_path_local(arena, kn_str(folder), &folder, err));
