@@ -297,7 +297,7 @@ def test_a_reload_makes_the_target_anew(copy, table):
 
 def test_an_empty_table_made_by_hand_is_taken_over(copy, table):
     copy.server.psql(f"CREATE SCHEMA {copy.schema}; CREATE TABLE {copy.target}(id bigint, name varchar, n numeric, more "
-                     f"int DEFAULT 5) PARTITION BY HASH (id); CREATE TABLE {copy.schema}.p0 PARTITION OF {copy.target} "
+                     f"int DEFAULT 5, PRIMARY KEY (id)) PARTITION BY HASH (id); CREATE TABLE {copy.schema}.p0 PARTITION OF {copy.target} "
                      f"FOR VALUES WITH (MODULUS 2, REMAINDER 0); CREATE TABLE {copy.schema}.p1 PARTITION OF "
                      f"{copy.target} FOR VALUES WITH (MODULUS 2, REMAINDER 1)")
     table.create("id long required, name string, n decimal(5,2)", "--identifier", "id")
@@ -307,6 +307,8 @@ def test_an_empty_table_made_by_hand_is_taken_over(copy, table):
     table.delete("id = 8")
     copy.deliver()
     R.assert_same(copy.rows(), [{**row, "more": 5} for row in table.rows()])
+    indexes = f"SELECT count(*) FROM pg_indexes WHERE schemaname = '{copy.schema}' AND tablename = 'copy'"
+    assert copy.server.psql(indexes) == "1", "the primary key serves"
 
 
 @pytest.mark.parametrize("made, words", [
@@ -413,6 +415,7 @@ def test_a_database_that_only_reads_is_told(copy, table):
     table.append("SELECT 1 AS a")
     copy.server.psql("CREATE ROLE reader LOGIN PASSWORD 'reads-only'")
     copy.run(env={"PGUSER": "reader", "PGPASSWORD": "reads-only"}).fails(3, "permission denied")
+    copy.run(env={"PGOPTIONS": "-c default_transaction_read_only=on"}).fails(3, "read-only transaction")
     copy.run(env={"PGOPTIONS": "-c statement_timeout=1 -c lock_timeout=1"})  # may pass or fail; never half
     copy.same()
 

@@ -262,12 +262,13 @@ KnCode kn_pg_evolve(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(4096);
     KnPgColumnVec ours = {0};
+    bool unknown;
     KN_TRY(kn_pg_begin(pg, err));
     KnCode rc = kn_pg_read_ours(pg, arena, &ours, err);
     if (rc == KN_OK)
         rc = evolve(pg, arena, win, &ours, err);
     if (rc == KN_OK)
-        rc = kn_pg_commit(pg, err);
+        rc = kn_pg_commit(pg, &unknown, err);
     if (rc != KN_OK) {
         kn_pg_rollback(pg);
         rc = kn_err_wrap(err, rc, "target %s cannot follow the source", pg->target);

@@ -16,6 +16,7 @@
 #include "base/stop.h"
 #include "cdc/sinks/postgres/postgres_internal.h"
 
+#define BEGIN       "BEGIN ISOLATION LEVEL READ COMMITTED"
 #define PATIENCE_US INT64_C(10000000) /* with a server that may come back */
 
 void kn_pg_clear(PGresult **res)
@@ -50,6 +51,7 @@ static KnCode code_of(const PGresult *res)
         {"58", KN_E_IO},         /* the server's system */
         {"XX", KN_E_IO},         /* the server's own mistakes */
         {"25006", KN_E_REFUSED}, /* read only */
+        {"0A", KN_E_REFUSED},    /* not on a standby; not in this version */
         {"42501", KN_E_REFUSED}, /* no right to it */
         {"42", KN_E_REFUSED},    /* names and types that do not fit */
         {"22", KN_E_REFUSED},    /* values that do not fit */
@@ -213,10 +215,10 @@ KnCode kn_pg_begin(KnPg *pg, KnErr *err)
         kn_arena_printf(arena, "SELECT pg_advisory_xact_lock(1802401140, hashtext(%s))",
                         kn_pg_text(arena, pg->target));
     KnErr why = {0};
-    KnCode rc = kn_pg_exec(pg, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", NULL, &why);
+    KnCode rc = kn_pg_exec(pg, BEGIN, NULL, &why);
     if (rc != KN_OK && kn_pg_lost(pg)) { /* it died while we were busy elsewhere */
         KN_TRY(kn_pg_need(pg, err));
-        rc = kn_pg_exec(pg, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", NULL, &why);
+        rc = kn_pg_exec(pg, BEGIN, NULL, &why);
     }
     if (rc == KN_OK)
         rc = kn_pg_exec(pg, lock, NULL, &why);
@@ -230,22 +232,19 @@ KnCode kn_pg_begin(KnPg *pg, KnErr *err)
     return rc;
 }
 
-KnCode kn_pg_commit(KnPg *pg, KnErr *err)
+KnCode kn_pg_commit(KnPg *pg, bool *ret_unknown, KnErr *err)
 {
     KN_PG_AUTO res = PQexec(pg->conn, "COMMIT");
+    *ret_unknown = false;
     if (PQresultStatus(res) == PGRES_COMMAND_OK) {
         if (strcmp(PQcmdStatus(res), "COMMIT") == 0)
             return KN_OK;
         return kn_err_set(err, KN_E_IO, "%s: the server rolled the transaction back",
                           pg->place.where);
     }
-    (void)kn_pg_error(pg, res, err);
     /* An ERROR with the connection alive is the server's word; everything else is silence. */
-    if (!kn_pg_lost(pg) && PQtransactionStatus(pg->conn) != PQTRANS_UNKNOWN)
-        return err ? err->code : KN_E_IO;
-    if (err)
-        err->code = KN_E_UNKNOWN;
-    return KN_E_UNKNOWN;
+    *ret_unknown = kn_pg_lost(pg) || PQtransactionStatus(pg->conn) == PQTRANS_UNKNOWN;
+    return kn_pg_error(pg, res, err);
 }
 
 void kn_pg_rollback(KnPg *pg)

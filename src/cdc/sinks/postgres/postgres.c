@@ -128,11 +128,11 @@ static KnCode load_chunk(KnPgLoad *load, KnVerdict *ret, KnErr *err)
 
 static KnCode commit(KnPg *pg, const KnVerdict *made, KnVerdict *ret, KnErr *err)
 {
-    KnCode rc = kn_pg_commit(pg, err);
-    if (rc == KN_E_UNKNOWN)
+    bool unknown;
+    KnCode rc = kn_pg_commit(pg, &unknown, err);
+    if (rc == KN_OK || unknown)
         ret->kind = KN_VERDICT_UNKNOWN;
     KN_TRY(rc);
-    ret->kind = KN_VERDICT_UNKNOWN;
     KN_TRY(kn_fault_at("sink-after-commit", err));
     *ret = *made;
     return KN_OK;

@@ -71,8 +71,9 @@ void kn_pg_clear(PGresult **res);
 /** BEGIN and the target's lock: nobody else loads into it, and a load whose answer was lost is over
  * when it is had. */
 KN_NODISCARD KnCode kn_pg_begin(KnPg *pg, KnErr *err);
-/** KN_E_UNKNOWN: the answer was lost. */
-KN_NODISCARD KnCode kn_pg_commit(KnPg *pg, KnErr *err);
+/** ret_unknown (written always): the answer was lost, it may have been applied. The code is then
+ * one that may be tried again: whoever comes next looks for what was to be committed. */
+KN_NODISCARD KnCode kn_pg_commit(KnPg *pg, bool *ret_unknown, KnErr *err);
 void kn_pg_rollback(KnPg *pg);
 const char *kn_pg_ident(KnArena *arena, const char *name);
 const char *kn_pg_text(KnArena *arena, const char *text);

@@ -186,11 +186,11 @@ static KnCode claim(KnPg *pg, const KnSinkWindow *win, bool *ret_took, KnErr *er
 
 KnCode kn_pg_claim(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 {
-    bool took;
+    bool took, unknown;
     KN_TRY(kn_pg_begin(pg, err));
     KnCode rc = claim(pg, win, &took, err);
     if (rc == KN_OK)
-        rc = kn_pg_commit(pg, err);
+        rc = kn_pg_commit(pg, &unknown, err);
     if (rc != KN_OK)
         kn_pg_rollback(pg);
     return rc == KN_OK && took ? kn_fault_at("sink-claim-after-commit", err) : rc;
