@@ -134,3 +134,32 @@ json_t *core_json(const char *text)
     free(copy);
     return json;
 }
+
+typedef struct Count {
+    const char *table;
+    int64_t last;
+    int updates;
+} Count;
+
+static KnCode count_event(void *arg, const KnCommitEvent *event, KnErr *err)
+{
+    (void)err;
+    Count *count = arg;
+    assert_int_equal(event->seq, count->last + 1);
+    count->last = event->seq;
+    count->updates += event->kind == KN_EVENT_UPDATE && !strcmp(event->ident.name, count->table);
+    return KN_OK;
+}
+
+/* Each commit is there and in the log once. Those that were answered together have one document. */
+void core_assert_history(CoreFixture *fix, const char *table, int commits)
+{
+    char folder[600];
+    KnTableIdent ident = CORE_IDENT(table);
+    Count count = {.table = table};
+    (void)snprintf(folder, sizeof(folder), "%s/ns/%s/metadata", fix->dir, table);
+    assert_int_equal(core_count_properties(fix->core, &ident), commits);
+    assert_int_equal(kn_core_commits_since(fix->core, 0, 0, count_event, &count, &fix->err), KN_OK);
+    assert_int_equal(count.updates, commits);
+    assert_in_range(test_dir_count(folder), 2, (uintmax_t)commits + 1);
+}

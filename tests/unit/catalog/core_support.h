@@ -30,6 +30,8 @@ KnCode core_set(KnCatalogCore *core, const KnTableIdent *ident, const char *key,
                 KnErr *err);
 /** The number of properties of a table; -1 when it cannot be loaded. */
 int core_count_properties(KnCatalogCore *core, const KnTableIdent *ident);
+/** So many commits of the table set a property each, and each is in the log once. */
+void core_assert_history(CoreFixture *fix, const char *table, int commits);
 /** JSON with ' in place of ". */
 json_t *core_json(const char *text);
 /** The cmocka rows of a case over both databases. */

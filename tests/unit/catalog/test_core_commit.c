@@ -3,17 +3,14 @@
  * several tables, answers that are lost. labels: threads */
 #include <postgresql/libpq-fe.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -22,7 +19,7 @@
 #include "support/postgres.h"
 #include "support/tempdir.h"
 
-enum { THREADS = 64, ROUNDS = 3, PROCESSES = 4, PROCESS_ROUNDS = 10 };
+enum { THREADS = 64, ROUNDS = 3 };
 
 typedef struct Committer {
     KnCatalogCore *core;
@@ -60,35 +57,6 @@ static void run_committers(KnCatalogCore *core, Committer *all, int n, int n_tab
     }
 }
 
-typedef struct Count {
-    const char *table;
-    int64_t last;
-    int updates;
-} Count;
-
-static KnCode count_event(void *arg, const KnCommitEvent *event, KnErr *err)
-{
-    (void)err;
-    Count *count = arg;
-    assert_int_equal(event->seq, count->last + 1);
-    count->last = event->seq;
-    count->updates += event->kind == KN_EVENT_UPDATE && !strcmp(event->ident.name, count->table);
-    return KN_OK;
-}
-
-/* Each commit is there and in the log once. Those that were answered together have one document. */
-static void assert_history(CoreFixture *fix, const char *table, int commits)
-{
-    char folder[600];
-    KnTableIdent ident = CORE_IDENT(table);
-    Count count = {.table = table};
-    (void)snprintf(folder, sizeof(folder), "%s/ns/%s/metadata", fix->dir, table);
-    assert_int_equal(core_count_properties(fix->core, &ident), commits);
-    assert_int_equal(kn_core_commits_since(fix->core, 0, 0, count_event, &count, &fix->err), KN_OK);
-    assert_int_equal(count.updates, commits);
-    assert_in_range(test_dir_count(folder), 2, (uintmax_t)commits + 1);
-}
-
 static void sixty_four_committers_of_one_table_lose_nothing(void **state)
 {
     CoreFixture *fix = *state;
@@ -96,7 +64,7 @@ static void sixty_four_committers_of_one_table_lose_nothing(void **state)
     core_make_namespace(fix);
     core_create(fix, "t0");
     run_committers(fix->core, all, THREADS, 1);
-    assert_history(fix, "t0", THREADS * ROUNDS);
+    core_assert_history(fix, "t0", THREADS * ROUNDS);
 }
 
 typedef struct Switch {
@@ -164,43 +132,8 @@ static void committers_of_several_tables_share_transactions(void **state)
     for (int i = 0; i < 4; i++) {
         char name[4];
         (void)snprintf(name, sizeof(name), "t%d", i);
-        assert_history(fix, name, 8 * ROUNDS);
+        core_assert_history(fix, name, 8 * ROUNDS);
     }
-}
-
-static void commit_in_child(CoreFixture *fix, int number)
-{
-    KnCatalogCore *core = core_open_again(fix);
-    KnTableIdent ident = CORE_IDENT("t0");
-    for (int i = 0; i < PROCESS_ROUNDS; i++) {
-        char key[32];
-        (void)snprintf(key, sizeof(key), "p%d-%d", number, i);
-        if (core_set(core, &ident, key, "x", &fix->err) != KN_OK)
-            _exit(3);
-    }
-    _exit(0);
-}
-
-static void processes_that_race_lose_nothing(void **state)
-{
-    CoreFixture *fix = *state;
-    core_make_namespace(fix);
-    core_create(fix, "t0");
-    kn_core_close(fix->core); /* no connection may cross a fork */
-    pid_t pids[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++) {
-        pids[i] = fork();
-        assert_true(pids[i] >= 0);
-        if (!pids[i])
-            commit_in_child(fix, i);
-    }
-    for (int i = 0; i < PROCESSES; i++) {
-        int status = 0;
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
-    fix->core = core_open_again(fix);
-    assert_history(fix, "t0", PROCESSES * PROCESS_ROUNDS);
 }
 
 static void *create_or_drop(void *arg)
@@ -272,52 +205,6 @@ static void several_tables_change_together_or_not_at_all(void **state)
     assert_int_equal(core_count_properties(fix->core, &t1), 1);
 }
 
-/* Commits in a child that is killed there; true = it died there. */
-static bool killed_at(CoreFixture *fix, const char *fault)
-{
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (!pid) {
-        KnCatalogCore *core = core_open_again(fix);
-        KnTableIdent t0 = CORE_IDENT("t0");
-        if (kn_fault_set(fault, NULL, &fix->err) != KN_OK)
-            _exit(4);
-        _exit(core_set(core, &t0, "killed", fault, &fix->err) == KN_OK ? 0 : 3);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-}
-
-static void a_commit_killed_anywhere_is_there_whole_or_not_at_all(void **state)
-{
-    CoreFixture *fix = *state;
-    static const struct {
-        const char *fault;
-        bool applied;
-    } cases[] = {
-        {"io-write-before:1:kill", false},          {"io-write-after-temp:1:kill", false},
-        {"catalog-metadata-written:1:kill", false}, {"catalog-before-commit:1:kill", false},
-        {"catalog-pointer-moved:1:kill", true},
-    };
-    KnTableIdent t0 = CORE_IDENT("t0");
-    core_make_namespace(fix);
-    core_create(fix, "t0");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        KN_DOCUMENT_AUTO doc = NULL;
-        KN_METADATA_AUTO md = NULL;
-        kn_core_close(fix->core);
-        fix->core = NULL;
-        assert_true(killed_at(fix, cases[i].fault));
-        fix->core = core_open_again(fix);
-        assert_int_equal(kn_core_table_load(fix->core, &t0, &doc, &fix->err), KN_OK);
-        assert_int_equal(kn_document_metadata(doc, &md, &fix->err), KN_OK);
-        bool there = !strcmp(kn_metadata_property(md, "killed", ""), cases[i].fault);
-        assert_int_equal(there, cases[i].applied);
-        assert_int_equal(core_set(fix->core, &t0, "next", "ok", &fix->err), KN_OK);
-    }
-}
-
 static void a_lost_answer_is_settled_by_asking(void **state)
 {
     CoreFixture *fix = *state;
@@ -330,21 +217,23 @@ static void a_lost_answer_is_settled_by_asking(void **state)
     assert_int_equal(core_set(fix->core, &t0, "b", "1", &fix->err), KN_E_IO);
     assert_non_null(strstr(fix->err.msg, "not applied"));
     assert_int_equal(kn_fault_set(NULL, NULL, &fix->err), KN_OK);
-    assert_history(fix, "t0", 1);
+    core_assert_history(fix, "t0", 1);
 }
 
 /* ---- PostgreSQL alone ---- */
 
-/* Ends other connections to the server until told to stop. */
+enum { ENDED_COMMITS = 30 };
+
+/* Ends our connections to the server, once a commit, somewhere in it. */
 static void *terminate_backends(void *arg)
 {
-    atomic_int *rounds = arg;
+    sem_t *begun = arg;
     PGconn *pg = PQconnectdb(test_postgres_uri());
-    while (atomic_load(rounds) > 0) {
+    for (int i = 0; i < ENDED_COMMITS; i++) {
+        while (sem_wait(begun) != 0)
+            continue;
         PQclear(PQexec(pg, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                            " application_name='knut'"));
-        PQclear(PQexec(pg, "SELECT pg_sleep(0.02)"));
-        atomic_fetch_sub(rounds, 1);
     }
     PQfinish(pg);
     return NULL;
@@ -355,22 +244,25 @@ static void connections_that_are_ended_lose_no_acknowledged_commit(void **state)
     CoreFixture *fix = *state;
     KnTableIdent t0 = CORE_IDENT("t0");
     pthread_t killer;
-    atomic_int rounds = 20;
+    sem_t begun;
     int acknowledged = 0;
     core_make_namespace(fix);
     core_create(fix, "t0");
-    assert_int_equal(pthread_create(&killer, NULL, terminate_backends, &rounds), 0);
-    for (int i = 0; atomic_load(&rounds) > 0; i++) {
+    assert_int_equal(sem_init(&begun, 0, 0), 0);
+    assert_int_equal(pthread_create(&killer, NULL, terminate_backends, &begun), 0);
+    for (int i = 0; i < ENDED_COMMITS; i++) {
         char key[32];
         (void)snprintf(key, sizeof(key), "k%d", i);
+        assert_int_equal(sem_post(&begun), 0);
         KnCode rc = core_set(fix->core, &t0, key, "x", &fix->err);
         acknowledged += rc == KN_OK;
         if (rc != KN_OK && rc != KN_E_IO)
             fail_msg("code %d: %s", rc, fix->err.msg);
     }
     assert_int_equal(pthread_join(killer, NULL), 0);
+    assert_int_equal(sem_destroy(&begun), 0);
     assert_true(acknowledged > 0);
-    assert_history(fix, "t0", acknowledged);
+    core_assert_history(fix, "t0", acknowledged);
 }
 
 int main(void)
@@ -379,10 +271,8 @@ int main(void)
         CORE_BOTH(sixty_four_committers_of_one_table_lose_nothing),
         CORE_BOTH(of_commits_that_exclude_one_another_one_is_taken),
         CORE_BOTH(committers_of_several_tables_share_transactions),
-        CORE_BOTH(processes_that_race_lose_nothing),
         CORE_BOTH(creates_and_drops_at_once_only_say_exists_or_not_found),
         CORE_BOTH(several_tables_change_together_or_not_at_all),
-        CORE_BOTH(a_commit_killed_anywhere_is_there_whole_or_not_at_all),
         CORE_BOTH(a_lost_answer_is_settled_by_asking),
         {"connections_that_are_ended_lose_no_acknowledged_commit",
          connections_that_are_ended_lose_no_acknowledged_commit, core_setup_postgres, core_teardown,
