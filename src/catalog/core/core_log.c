@@ -3,7 +3,7 @@
  * core_log.c - the log of commits, and waiting for it to grow.
  *
  * Commits of this process wake those who wait; those of other processes are looked for every
- * POLL_MS.
+ * POLL_US.
  */
 #include <string.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "catalog/core/core_internal.h"
 
-enum { POLL_MS = 200 };
+#define POLL_US INT64_C(200000)
 
 const char *kn_event_kind_name(KnEventKind kind)
 {
@@ -106,7 +106,7 @@ KnCode kn_core_commits_wait(KnCatalogCore *core, int64_t seq, int64_t timeout_ms
         int64_t left = end_us - kn_clock_mono_us();
         if (left <= 0)
             return kn_err_set(err, KN_E_CANCELLED, "no commit in %lld ms", (long long)timeout_ms);
-        if (sleep_until_commit(core, seen, left < POLL_MS * 1000 ? left : POLL_MS * 1000))
+        if (sleep_until_commit(core, seen, left < POLL_US ? left : POLL_US))
             return kn_err_set(err, KN_E_CANCELLED, "the catalog is being closed");
     }
 }
