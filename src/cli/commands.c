@@ -40,6 +40,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_cdc_reload,
     &kn_cmd_catalog_release,
     &kn_cmd_catalog_commits,
+    &kn_cmd_catalog_backup,
     &kn_cmd_catalog_verify,
     &kn_cmd_catalog_heal,
     &kn_cmd_catalog_serve,

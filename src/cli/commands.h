@@ -36,6 +36,7 @@ extern const KnCommand kn_cmd_table_register;
 extern const KnCommand kn_cmd_table_rename;
 extern const KnCommand kn_cmd_catalog_release;
 extern const KnCommand kn_cmd_catalog_commits;
+extern const KnCommand kn_cmd_catalog_backup;
 extern const KnCommand kn_cmd_catalog_verify;
 extern const KnCommand kn_cmd_catalog_heal;
 extern const KnCommand kn_cmd_cdc_run;

@@ -128,6 +128,33 @@ def test_a_document_of_another_table_is_not_taken(three, catalog, knut, warehous
     assert "another table" in json.dumps(done.row["problems"])
 
 
+# ---- backup ----
+
+
+def test_a_backup_opens_as_a_catalog_and_lists_its_pointers(three, catalog, knut, warehouse, tmp_path):
+    folder = tmp_path / "it's a backup"
+    done = catalog("backup", folder).ok().row
+    assert (done["tables"], done["views"]) == (1, 0)
+    lines = [json.loads(line) for line in (folder / "pointers.jsonl").read_text().splitlines()]
+    assert [(e["type"], e["name"], e["namespace"], plain(e["metadata"])) for e in lines] == [
+        ("table", "ns.t", ["ns"], three.pointer)]
+    three.append(ROWS.format(3, 4))
+    words = ["--warehouse", warehouse, "--db", done["database"], "--output", "json"]
+    assert len(knut("table", "scan", *words, "--table", "ns.t").ok().rows) == 3
+    assert len(three.rows()) == 4
+    assert len(knut("catalog", "commits", *words).ok().rows) == 4
+    catalog("backup", folder).fails(1, "there already")
+    catalog("backup").fails(2, "one folder")
+
+
+def test_a_dropped_table_is_registered_again_from_a_backup(three, catalog, tmp_path):
+    catalog("backup", tmp_path / "b").ok()
+    three("drop").ok()
+    entry = json.loads((tmp_path / "b/pointers.jsonl").read_text())
+    three("register", "--metadata", entry["metadata"]).ok()
+    assert len(three.rows()) == 3
+
+
 # ---- the log ----
 
 

@@ -128,3 +128,6 @@ void kn_store_commit(KnStore *store, KnUnit *const *units, size_t n);
 KN_NODISCARD KnCode kn_store_events(KnStore *store, int64_t after, size_t limit, KnStoreEventFn fn,
                                     void *arg, KnErr *err);
 KN_NODISCARD KnCode kn_store_last_event(KnStore *store, int64_t *ret, KnErr *err);
+/** A copy of the whole database as it is at one moment, in a file that is not there yet; others may
+ * go on using it. KN_E_UNSUPPORTED for PostgreSQL. */
+KN_NODISCARD KnCode kn_store_backup(KnStore *store, const char *file, KnErr *err);
