@@ -103,17 +103,25 @@ static KnCode gather(void *arg, const char *ns, const char *name, KnErr *err)
     return KN_OK;
 }
 
-static KnCode list(KnCatalogCore *core, KnArena *arena, const KnNamespace *ns, const KnPage *page,
-                   KnStoreList *query, KnNameList *ret, KnErr *err)
+typedef struct Listing {
+    const KnNamespace *ns;
+    const KnPage *page; /* or NULL */
+    bool views;
+} Listing;
+
+static KnCode list(KnCatalogCore *core, KnArena *arena, const Listing *what, KnNameList *ret,
+                   KnErr *err)
 {
     Gather g = {.arena = arena};
+    KnStoreList query = {.views = what->views};
+    const KnPage *page = what->page;
     size_t size = page ? page->size : 0;
-    KN_TRY(kn_names_join(arena, ns->levels, ns->n_levels, &query->ns, err));
-    query->after = page && page->token ? page->token : "";
-    query->limit = size ? size + 1 : 0; /* one more tells whether there is another page */
-    KN_TRY(kn_store_list(core->store, query, gather, &g, err));
+    KN_TRY(kn_names_join(arena, what->ns->levels, what->ns->n_levels, &query.ns, err));
+    query.after = page && page->token ? page->token : "";
+    query.limit = size ? size + 1 : 0; /* one more tells whether there is another page */
+    KN_TRY(kn_store_list(core->store, &query, gather, &g, err));
     if (!g.n && !core->lax_namespaces)
-        KN_TRY(kn_core_require_namespace(core, query->ns, err));
+        KN_TRY(kn_core_require_namespace(core, query.ns, err));
     bool more = size && g.n > size;
     *ret = (KnNameList){
         .names = g.names, .n = more ? size : g.n, .next = more ? g.names[size - 1] : NULL};
@@ -123,15 +131,13 @@ static KnCode list(KnCatalogCore *core, KnArena *arena, const KnNamespace *ns, c
 KnCode kn_core_table_list(KnCatalogCore *core, KnArena *arena, const KnNamespace *ns,
                           const KnPage *page, KnNameList *ret, KnErr *err)
 {
-    KnStoreList query = {.views = false};
-    return list(core, arena, ns, page, &query, ret, err);
+    return list(core, arena, &(Listing){ns, page, false}, ret, err);
 }
 
 KnCode kn_core_view_list(KnCatalogCore *core, KnArena *arena, const KnNamespace *ns,
                          const KnPage *page, KnNameList *ret, KnErr *err)
 {
-    KnStoreList query = {.views = true};
-    return list(core, arena, ns, page, &query, ret, err);
+    return list(core, arena, &(Listing){ns, page, true}, ret, err);
 }
 
 /* ---- making ---- */
@@ -171,6 +177,7 @@ static KnCode settle_insert(KnCatalogCore *core, const KnStoreName *name, const 
 KnCode kn_core_insert(KnCatalogCore *core, const KnStoreName *name, const KnChange *insert,
                       bool *ret_doubtful, KnErr *err)
 {
+    assert(insert->to);
     const KnChange changes[] = {kn_core_namespace_change(core, name->ns), *insert};
     KnUnit unit = {.changes = changes, .n = 2};
     KnErr local = {0};

@@ -102,27 +102,34 @@ KnDocument *kn_document_cache_find(KnDocumentCache *cache, const char *location)
     return doc;
 }
 
-void kn_document_cache_put(KnDocumentCache *cache, KnDocument *doc)
+static Node *node_new(KnDocument *doc)
 {
     const char *location = kn_document_location(doc);
-    size_t cost = kn_document_cost(doc);
-    if (cost > cache->max_bytes / 4)
-        return;
     Node *node = calloc(1, sizeof(*node));
     if (!node)
         abort();
     *node = (Node){.doc = kn_document_ref(doc),
                    .hash = kn_hash64(location, strlen(location), 0),
-                   .cost = cost};
+                   .cost = kn_document_cost(doc)};
+    return node;
+}
+
+/* Under its location a document never changes: one that is there already is as good. */
+void kn_document_cache_put(KnDocumentCache *cache, KnDocument *doc)
+{
+    const char *location = kn_document_location(doc);
+    uint64_t hash = kn_hash64(location, strlen(location), 0);
+    if (kn_document_cost(doc) > cache->max_bytes / 4)
+        return;
     pthread_mutex_lock(&cache->lock);
-    Node *old = find(cache, location, node->hash);
-    if (old)
-        drop(cache, old);
-    node->chain = cache->buckets[node->hash % N_BUCKETS];
-    cache->buckets[node->hash % N_BUCKETS] = node;
-    link_newest(cache, node);
-    cache->bytes += cost;
-    while (cache->bytes > cache->max_bytes)
+    if (!find(cache, location, hash)) {
+        Node *node = node_new(doc);
+        node->chain = cache->buckets[hash % N_BUCKETS];
+        cache->buckets[hash % N_BUCKETS] = node;
+        link_newest(cache, node);
+        cache->bytes += node->cost;
+    }
+    while (cache->oldest && cache->bytes > cache->max_bytes)
         drop(cache, cache->oldest);
     pthread_mutex_unlock(&cache->lock);
 }

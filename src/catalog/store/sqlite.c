@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "catalog/store/sql.h"
 
 enum { BUSY_MS = 30000, SHM_REGION = 32768, SHM_COMMITS_AT = 8, SHM_FRAMES_AT = 16 };
@@ -195,18 +196,34 @@ static void sqlite_disconnect(KnSqlConn *base)
     free(conn);
 }
 
+/* A path as SQLite's URIs spell it. */
+static char *immutable_uri(const char *file)
+{
+    KnBuf uri;
+    kn_buf_init(&uri, 1 << 16);
+    kn_buf_text(&uri, "file:");
+    for (; *file; file++) {
+        if (strchr("%?#", *file))
+            kn_buf_printf(&uri, "%%%02X", (unsigned)*file);
+        else
+            kn_buf_char(&uri, *file);
+    }
+    kn_buf_text(&uri, "?immutable=1");
+    return kn_buf_steal(&uri, NULL);
+}
+
 static KnCode open_db(const Driver *drv, Conn *conn, KnErr *err)
 {
     char *uri = NULL;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (drv->immutable) {
-        uri = sqlite3_mprintf("file:%s?immutable=1", drv->file);
+        uri = immutable_uri(drv->file);
         flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
     } else {
         flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     }
     int rc = sqlite3_open_v2(uri ? uri : drv->file, &conn->db, flags, NULL);
-    sqlite3_free(uri);
+    free(uri);
     if (rc != SQLITE_OK)
         return failed(conn, "opening it", err);
     (void)sqlite3_busy_timeout(conn->db, BUSY_MS);
@@ -369,6 +386,16 @@ static char *copy(const char *text)
     return out;
 }
 
+/* In a folder where SQLite cannot make its files a database can be read all the same, when nothing
+ * of it is in a log. */
+static bool is_immutable(const char *file)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KnStr folder = kn_path_dirname(kn_str(file));
+    const char *dir = folder.len ? kn_arena_strndup(arena, folder.ptr, folder.len) : ".";
+    return access(dir, W_OK) != 0 && access(kn_arena_printf(arena, "%s-wal", file), F_OK) != 0;
+}
+
 KnCode kn_sql_sqlite_new(const char *file, bool create, KnSqlDriver **ret, KnErr *err)
 {
     struct stat info;
@@ -381,13 +408,8 @@ KnCode kn_sql_sqlite_new(const char *file, bool create, KnSqlDriver **ret, KnErr
     drv->base.dialect = (KnSqlDialect){.collate = "BINARY", .lock = ""};
     drv->file = copy(file);
     drv->base.name = copy(file);
-    char *folder = copy(file);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
-    drv->immutable = !create && access(file, W_OK) != 0 && access(slash ? folder : ".", W_OK) != 0;
+    drv->immutable = !create && is_immutable(file);
     drv->base.read_only = drv->immutable;
-    free(folder);
     *ret = &drv->base;
     return KN_OK;
 }
