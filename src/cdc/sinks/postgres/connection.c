@@ -171,7 +171,8 @@ KnCode kn_pg_exec(KnPg *pg, const char *sql, PGresult **ret, KnErr *err)
     return KN_OK;
 }
 
-static KnCode run_args(KnPg *pg, PGresult **ret, KnErr *err, const char *fmt, va_list args)
+__attribute__((format(printf, 4, 0))) static KnCode run_args(KnPg *pg, PGresult **ret, KnErr *err,
+                                                             const char *fmt, va_list args)
 {
     char *sql = NULL;
     if (vasprintf(&sql, fmt, args) < 0)
