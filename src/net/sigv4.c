@@ -181,7 +181,8 @@ static void add_headers(Signing *s, KnBuf *names)
     }
     if (!has_host)
         *kn_vec_push(&list) = &host;
-    qsort(list.items, list.len, sizeof(list.items[0]), by_name);
+    if (list.items)
+        qsort(list.items, list.len, sizeof(list.items[0]), by_name);
     for (size_t i = 0; i < list.len; ++i) {
         bool again = i && strcasecmp(list.items[i - 1]->name, list.items[i]->name) == 0;
         if (!again && i) {

@@ -190,7 +190,7 @@ static void imds_ask(const Imds *imds, KnArena *arena, const char *path, const c
                                .headers = &header,
                                .n_headers = 1,
                                .connect_ms = NEAR_MS,
-                               .total_ms = 2 * NEAR_MS,
+                               .total_ms = (int64_t)2 * NEAR_MS,
                                .max_response = MAX_ANSWER,
                                .no_proxy = true};
     KN_HTTP_RESPONSE_AUTO resp = {0};

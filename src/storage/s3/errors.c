@@ -128,8 +128,11 @@ static void add_region(const KnS3 *s3, const KnS3Call *call, char *out, size_t c
 
 KnCode kn_s3_wrap(const KnS3Call *call, KnCode code, KnErr *err)
 {
-    return kn_err_wrap(err, code, "s3 %s '" KN_STR_FMT "'", call->operation,
-                       KN_STR_ARG(call->place.location));
+    enum { MOST = 240 }; /* of a name, so that there is room for the reason */
+    KnStr name = call->place.location;
+    return kn_err_wrap(err, code, "s3 %s '%.*s%s'", call->operation,
+                       (int)(name.len < MOST ? name.len : MOST), name.ptr,
+                       name.len < MOST ? "" : "...");
 }
 
 KnCode kn_s3_call_failed(const KnS3 *s3, KnS3Call *call)

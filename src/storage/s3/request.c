@@ -43,7 +43,8 @@ typedef struct Way {
     int tries;
     bool fixed_region, fixed_clock, fixed_keys;
     bool done;
-    int64_t wait_ms; /* before the next try */
+    int64_t wait_ms;  /* before the next try, at most */
+    int64_t named_ms; /* and at least: Retry-After */
 } Way;
 
 /* ---- making a request ------------------------------------------------------------------- */
@@ -200,7 +201,7 @@ static Verdict judge_answer(Way *way)
         return AGAIN_NOW;
     if (!is_transient(call))
         return DONE;
-    way->wait_ms = retry_after_ms(call);
+    way->named_ms = retry_after_ms(call);
     call->lost_before = call->lost_before || (call->resp.status >= 500 && call->resp.status != 503);
     return AGAIN_LATER;
 }
@@ -208,7 +209,7 @@ static Verdict judge_answer(Way *way)
 static Verdict judge(Way *way)
 {
     KnS3Call *call = way->call;
-    way->wait_ms = 0;
+    way->wait_ms = way->named_ms = 0;
     if (call->code == KN_OK)
         return judge_answer(way);
     call->lost_before = call->lost_before || call->code == KN_E_UNKNOWN;
@@ -257,24 +258,28 @@ static void send_round(KnS3 *s3, Way *ways, size_t n, int parallel)
             verdict == DONE || (verdict == AGAIN_LATER && sent[i]->tries >= s3->max_tries);
         if (verdict == AGAIN_NOW)
             --sent[i]->tries;
-        else if (!sent[i]->done && sent[i]->wait_ms == 0)
+        else if (!sent[i]->done)
             sent[i]->wait_ms = s3->retry_base_ms << (sent[i]->tries < 12 ? sent[i]->tries : 12);
     }
 }
 
-/* The longest wait that a call of the round wants, made random below itself unless the store named
- * it. False when the process was asked to stop meanwhile. */
+/* A random wait below the longest that a call of the round may have, but not below what the store
+ * named. False when the process was asked to stop meanwhile. */
 static bool wait_round(const Way *ways, size_t n)
 {
-    int64_t most = 0;
-    for (size_t i = 0; i < n; ++i)
-        if (!ways[i].done && ways[i].wait_ms > most)
-            most = ways[i].wait_ms;
+    int64_t most = 0, least = 0;
+    for (size_t i = 0; i < n; ++i) {
+        if (ways[i].done)
+            continue;
+        most = ways[i].wait_ms > most ? ways[i].wait_ms : most;
+        least = ways[i].named_ms > least ? ways[i].named_ms : least;
+    }
     if (most == 0)
         return true;
     KnRng rng = {.state = (uint64_t)kn_random_id()};
     int64_t us = (most < MAX_WAIT_MS ? most : MAX_WAIT_MS) * 1000;
-    return !kn_stop_wait((int64_t)kn_rng_below(&rng, (uint64_t)us) + 1);
+    int64_t drawn = (int64_t)kn_rng_below(&rng, (uint64_t)us) + 1;
+    return !kn_stop_wait(drawn > least * 1000 ? drawn : least * 1000);
 }
 
 static void stop_all(Way *ways, size_t n)

@@ -195,6 +195,19 @@ static void an_empty_body_or_html_still_reads_as_a_sentence(void **state)
         fx.err.msg, "s3 GetObject 's3://lake/x': HTTP 302 Found: <html> <h1>Log in</h1></html>");
 }
 
+static void a_long_name_leaves_room_for_the_reason(void **state)
+{
+    (void)state;
+    char key[900];
+    memset(key, 'k', sizeof(key));
+    key[sizeof(key) - 1] = '\0';
+    KnFileInfo info;
+    answer("HEAD", 1, 403, "");
+    const char *location = kn_arena_printf(fx.arena, "s3://lake/%s", key);
+    assert_int_equal(kn_io_stat(fx.io, kn_str(location), &info, &fx.err), KN_E_IO);
+    assert_non_null(strstr(fx.err.msg, "kkk...': HTTP 403 Forbidden; the credentials lack"));
+}
+
 static void what_is_not_there_is_told_apart(void **state)
 {
     (void)state;
@@ -533,6 +546,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         TEST(every_answer_outside_2xx_is_an_error_of_every_operation),
         TEST(an_empty_body_or_html_still_reads_as_a_sentence),
+        TEST(a_long_name_leaves_room_for_the_reason),
         TEST(what_is_not_there_is_told_apart),
         TEST(what_may_pass_is_tried_again),
         TEST(a_connection_that_ends_early_is_tried_again),
