@@ -192,9 +192,10 @@ const char *kn_auth_issue(KnAuth *auth, KnArena *arena, const KnPrincipal *who,
     char mac[2 * KN_SHA256_LEN + 1];
     if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
         abort();
-    const char *text = kn_arena_printf(arena, "%s%s:%lld:%016llx", signed_prefix, who->name,
-                                       (long long)(kn_clock_wall_ms() / 1000 + auth->lifetime_s),
-                                       (unsigned long long)nonce);
+    const char *text =
+        kn_arena_printf(arena, "%s%s:%lld:%016llx", signed_prefix, who->name,
+                        (long long)kn_clock_wall_ms() / 1000 + (long long)auth->lifetime_s,
+                        (unsigned long long)nonce);
     sign(auth, kn_str(text), mac);
     *ret_seconds = auth->lifetime_s;
     return kn_arena_printf(arena, "%s:%s", text, mac);

@@ -20,6 +20,7 @@
  *
  * All comparisons take a time that does not depend on where texts differ. Thread-safe.
  */
+#include "base/option.h"
 #include "catalog/core/core.h"
 
 typedef struct KnAuth KnAuth;
@@ -58,7 +59,10 @@ KnRight kn_principal_right(const KnPrincipal *who, const KnNamespace *ns);
 /** True when it may read the namespace or something below it: it is shown in lists. */
 bool kn_principal_sees(const KnPrincipal *who, const KnNamespace *ns);
 
-/** A new token and its line for the file; grants are checked. */
-KN_NODISCARD KnCode kn_auth_make_line(KnArena *arena, const char *name, const KnStr *grants,
-                                      size_t n_grants, const char **ret_token,
-                                      const char **ret_line, KnErr *err);
+typedef struct KnTokenLine {
+    const char *token; /* for its owner */
+    const char *line;  /* for the file; without the token */
+} KnTokenLine;
+/** A new token and its line, both in arena; grants are checked. */
+KN_NODISCARD KnCode kn_auth_make_line(KnArena *arena, const char *name, const KnOptList *grants,
+                                      KnTokenLine *ret, KnErr *err);

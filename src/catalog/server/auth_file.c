@@ -196,8 +196,8 @@ KnCode kn_auth_set_read(const char *file, KnAuthSet **ret, KnErr *err)
     return kn_auth_set_parse((KnStr){text.data, text.len}, file, ret, err);
 }
 
-KnCode kn_auth_make_line(KnArena *arena, const char *name, const KnStr *grants, size_t n_grants,
-                         const char **ret_token, const char **ret_line, KnErr *err)
+KnCode kn_auth_make_line(KnArena *arena, const char *name, const KnOptList *grants,
+                         KnTokenLine *ret, KnErr *err)
 {
     uint8_t secret[32], hash[KN_SHA256_LEN];
     char hex[2 * sizeof(secret) + 1];
@@ -212,11 +212,10 @@ KnCode kn_auth_make_line(KnArena *arena, const char *name, const KnStr *grants, 
     kn_sha256(kn_str(token), hash);
     const char *line =
         kn_arena_printf(arena, "%s %s%s", name, hash_prefix, kn_hex(hash, sizeof(hash), hex));
-    for (size_t i = 0; i < n_grants; i++)
-        line = kn_arena_printf(arena, "%s %.*s", line, (int)grants[i].len, grants[i].ptr);
+    for (size_t i = 0; i < grants->len; i++)
+        line = kn_arena_printf(arena, "%s %s", line, grants->items[i]);
     KnPrincipal check = {0};
     KN_TRY(parse_line(arena, kn_str(line), &check, err));
-    *ret_token = token;
-    *ret_line = line;
+    *ret = (KnTokenLine){token, line};
     return KN_OK;
 }

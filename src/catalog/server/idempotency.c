@@ -169,8 +169,8 @@ static KnIdempotencyEntry *settle(KnIdempotency *idem, const char key[UUID_LEN],
     }
 }
 
-KnCode kn_idempotency_begin(KnIdempotency *idem, KnStr key, uint64_t request, KnArena *arena,
-                            KnIdempotencyEntry **ret_entry, KnKeptAnswer *ret_answer, KnErr *err)
+KnCode kn_idempotency_begin(KnIdempotency *idem, KnArena *arena, KnStr key, uint64_t request,
+                            KnKeptAnswer *ret, KnErr *err)
 {
     char normal[UUID_LEN];
     if (!read_key(key, normal))
@@ -179,22 +179,21 @@ KnCode kn_idempotency_begin(KnIdempotency *idem, KnStr key, uint64_t request, Kn
     trim(idem);
     bool is_new = false;
     KnIdempotencyEntry *entry = settle(idem, normal, request, &is_new);
-    if (entry && !is_new)
-        *ret_answer = (KnKeptAnswer){
-            entry->status,
-            {kn_arena_strndup(arena, entry->body, entry->len), entry->len},
-            entry->etag ? kn_arena_strdup(arena, entry->etag) : NULL,
+    if (is_new)
+        *ret = (KnKeptAnswer){.entry = entry};
+    else if (entry)
+        *ret = (KnKeptAnswer){
+            .status = entry->status,
+            .body = {kn_arena_strndup(arena, entry->body, entry->len), entry->len},
+            .etag = entry->etag ? kn_arena_strdup(arena, entry->etag) : NULL,
         };
     (void)pthread_mutex_unlock(&idem->lock);
-    if (!entry) {
-        KnCode rc =
-            kn_err_set(err, KN_E_INVAL, "this Idempotency-Key was used for another request");
-        if (err)
-            err->about = KN_ABOUT_BOTH;
-        return rc;
-    }
-    *ret_entry = is_new ? entry : NULL;
-    return KN_OK;
+    if (entry)
+        return KN_OK;
+    KnCode rc = kn_err_set(err, KN_E_INVAL, "this Idempotency-Key was used for another request");
+    if (err)
+        err->about = KN_ABOUT_BOTH;
+    return rc;
 }
 
 /* Whether the same request would get the same answer for ever. */

@@ -20,7 +20,9 @@ enum { KN_IDEMPOTENCY_SECONDS = 1800 };
 typedef struct KnIdempotency KnIdempotency;
 typedef struct KnIdempotencyEntry KnIdempotencyEntry;
 
+/* What a request with a key meets. */
 typedef struct KnKeptAnswer {
+    KnIdempotencyEntry *entry; /* not NULL: nothing yet. The caller runs the request and ends it */
     int status;
     KnStr body;
     const char *etag; /* NULL = none */
@@ -30,12 +32,10 @@ typedef struct KnKeptAnswer {
 KnIdempotency *kn_idempotency_new(size_t max_bytes);
 KnIdempotency *kn_idempotency_free(KnIdempotency *idem); /* accepts NULL, returns NULL */
 
-/** request is a hash over caller, operation, path and body. *ret_entry: this caller runs the
- * request and must end it. NULL there: it was answered before, and *ret_answer (in arena) is that
- * answer. KN_E_INVAL with KN_ABOUT_BOTH: another request had this key; KN_E_INVAL: no UUID. */
-KN_NODISCARD KnCode kn_idempotency_begin(KnIdempotency *idem, KnStr key, uint64_t request,
-                                         KnArena *arena, KnIdempotencyEntry **ret_entry,
-                                         KnKeptAnswer *ret_answer, KnErr *err);
+/** request is a hash over caller, operation, path and body. The answer's texts are in arena.
+ * KN_E_INVAL with KN_ABOUT_BOTH: another request had this key; KN_E_INVAL: no UUID. */
+KN_NODISCARD KnCode kn_idempotency_begin(KnIdempotency *idem, KnArena *arena, KnStr key,
+                                         uint64_t request, KnKeptAnswer *ret, KnErr *err);
 /** pieces are copied. */
 void kn_idempotency_end(KnIdempotency *idem, KnIdempotencyEntry *entry, int status,
                         const KnStr *pieces, size_t n_pieces, const char *etag);

@@ -98,14 +98,14 @@ const char *kn_plans_add(KnPlans *plans, KnArena *arena, uint64_t owner, KnStr *
     return id;
 }
 
-KnCode kn_plans_page(KnPlans *plans, KnArena *arena, uint64_t owner, KnStr id, size_t page,
-                     KnStr *ret, KnErr *err)
+KnCode kn_plans_page(KnPlans *plans, KnArena *arena, const KnPlanPage *which, KnStr *ret,
+                     KnErr *err)
 {
     (void)pthread_mutex_lock(&plans->lock);
-    Plan **at = find(plans, owner, id);
-    bool found = at && page < (*at)->n_pages && (*at)->until_us >= kn_clock_mono_us();
+    Plan **at = find(plans, which->owner, which->id);
+    bool found = at && which->page < (*at)->n_pages && (*at)->until_us >= kn_clock_mono_us();
     if (found) {
-        KnStr text = (*at)->pages[page];
+        KnStr text = (*at)->pages[which->page];
         *ret = (KnStr){kn_arena_strndup(arena, text.ptr, text.len), text.len};
     }
     (void)pthread_mutex_unlock(&plans->lock);

@@ -18,9 +18,14 @@ KnPlans *kn_plans_free(KnPlans *plans); /* accepts NULL, returns NULL */
  * its id, in arena. */
 const char *kn_plans_add(KnPlans *plans, KnArena *arena, uint64_t owner, KnStr *pages,
                          size_t n_pages);
+typedef struct KnPlanPage {
+    uint64_t owner;
+    KnStr id;
+    size_t page;
+} KnPlanPage;
 /** A copy of a page, in arena. KN_E_NOTFOUND: no such plan or page of this owner. */
-KN_NODISCARD KnCode kn_plans_page(KnPlans *plans, KnArena *arena, uint64_t owner, KnStr id,
-                                  size_t page, KnStr *ret, KnErr *err);
+KN_NODISCARD KnCode kn_plans_page(KnPlans *plans, KnArena *arena, const KnPlanPage *which,
+                                  KnStr *ret, KnErr *err);
 KN_NODISCARD KnCode kn_plans_cancel(KnPlans *plans, uint64_t owner, KnStr id, KnErr *err);
 /** How many pages a plan has; 0 = there is none. */
 size_t kn_plans_count(KnPlans *plans, uint64_t owner, KnStr id);

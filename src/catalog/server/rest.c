@@ -180,19 +180,18 @@ static uint64_t request_hash(const KnRestCall *call)
 
 static void run_once(KnRestCall *call, const char *key)
 {
-    KnIdempotencyEntry *entry = NULL;
     KnKeptAnswer kept = {0};
     KnErr err = {0};
     KnIdempotency *idem = call->rest->idempotency;
-    if (kn_idempotency_begin(idem, kn_str(key), request_hash(call), call->arena, &entry, &kept,
-                             &err) != KN_OK) {
+    if (kn_idempotency_begin(idem, call->arena, kn_str(key), request_hash(call), &kept, &err) !=
+        KN_OK) {
         kn_rest_reply_failure(call, &err);
         return;
     }
-    if (entry) {
+    if (kept.entry) {
         run(call);
-        kn_idempotency_end(idem, entry, call->rsp->status, call->rsp->pieces, call->rsp->n_pieces,
-                           etag_of(call->rsp));
+        kn_idempotency_end(idem, kept.entry, call->rsp->status, call->rsp->pieces,
+                           call->rsp->n_pieces, etag_of(call->rsp));
         return;
     }
     call->rsp->status = kept.status;

@@ -422,8 +422,8 @@ KnCode kn_rest_fetch_plan(KnRestCall *call, KnErr *err)
     KnStr page = {0};
     size_t n = 0;
     KN_TRY(need_table(call, err));
-    if (kn_plans_page(call->rest->plans, call->arena, owner_of(call), kn_str(call->arg), 0, &page,
-                      err) != KN_OK)
+    if (kn_plans_page(call->rest->plans, call->arena,
+                      &(KnPlanPage){owner_of(call), kn_str(call->arg), 0}, &page, err) != KN_OK)
         return no_such(call, "NoSuchPlanIdException", err);
     n = kn_plans_count(call->rest->plans, owner_of(call), kn_str(call->arg));
     return reply_plan(call, call->arg, false, n, page, err);
@@ -448,8 +448,8 @@ KnCode kn_rest_fetch_tasks(KnRestCall *call, KnErr *err)
     KnStr id = {task, dot ? (size_t)(dot - task) : 0};
     if (!dot || !kn_str_to_i64(kn_str(dot + 1), &number) || number < 1)
         number = INT64_MAX; /* no plan has that page */
-    if (kn_plans_page(call->rest->plans, call->arena, owner_of(call), id, (size_t)number, &page,
-                      err) != KN_OK)
+    if (kn_plans_page(call->rest->plans, call->arena,
+                      &(KnPlanPage){owner_of(call), id, (size_t)number}, &page, err) != KN_OK)
         return no_such(call, "NoSuchPlanTaskException", err);
     KnBuf *body = kn_rest_buf(call);
     kn_buf_char(body, '{');

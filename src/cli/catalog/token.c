@@ -12,19 +12,17 @@ typedef struct TokenOptions {
 static KnCode run(KnCall *call, KnErr *err)
 {
     static const KnOutColumn columns[] = {{"token", false}, {"line", false}};
-    const char *token = NULL, *line = NULL;
+    static const char *read_all[] = {"read:*"};
+    KnTokenLine made = {0};
     if (call->args.len == 0)
         return kn_err_set(err, KN_E_INVAL, "give the name of whom the token is for");
-    size_t n = call->args.len - 1;
-    KnStr *grants = kn_arena_zalloc(call->arena, (n + 1) * sizeof(*grants));
-    for (size_t i = 0; i < n; i++)
-        grants[i] = kn_str(call->args.items[i + 1]);
-    if (n == 0)
-        grants[n++] = KN_STR_LIT("read:*");
-    KN_TRY(kn_auth_make_line(call->arena, call->args.items[0], grants, n, &token, &line, err));
+    KnOptList grants = {call->args.items + 1, call->args.len - 1};
+    if (grants.len == 0)
+        grants = (KnOptList){read_all, 1};
+    KN_TRY(kn_auth_make_line(call->arena, call->args.items[0], &grants, &made, err));
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 2);
-    kn_out_text(out, token);
-    kn_out_text(out, line);
+    kn_out_text(out, made.token);
+    kn_out_text(out, made.line);
     return kn_out_close(out, err);
 }
 

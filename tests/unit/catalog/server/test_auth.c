@@ -107,9 +107,11 @@ static void tokens_are_known_by_their_hash_and_signed_ones_by_their_signature(vo
     assert_true(fd >= 0);
     assert_int_equal(close(fd), 0);
     KnErr err = {0};
-    KnStr grant = KN_STR_LIT("write:s");
-    const char *token = NULL, *line = NULL;
-    assert_int_equal(kn_auth_make_line(arena, "etl", &grant, 1, &token, &line, &err), KN_OK);
+    const char *grant = "write:s";
+    KnTokenLine made_line = {0};
+    KnOptList grants = {&grant, 1};
+    assert_int_equal(kn_auth_make_line(arena, "etl", &grants, &made_line, &err), KN_OK);
+    const char *token = made_line.token, *line = made_line.line;
     assert_null(strstr(line, token));
     write_file(file, line);
     KnAuth *auth = NULL;

@@ -20,22 +20,21 @@ static void an_answer_is_given_again_under_its_key(void **state)
     (void)state;
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnIdempotency *idem = kn_idempotency_new(1 << 20);
-    KnIdempotencyEntry *entry = NULL;
     KnKeptAnswer kept = {0};
     KnErr err = {0};
-    assert_int_equal(kn_idempotency_begin(idem, KN_STR_LIT(KEY), 7, arena, &entry, &kept, &err),
-                     KN_OK);
-    assert_non_null(entry);
+    assert_int_equal(kn_idempotency_begin(idem, arena, KN_STR_LIT(KEY), 7, &kept, &err), KN_OK);
+    assert_non_null(kept.entry);
     KnStr pieces[] = {KN_STR_LIT("{\"a\":"), KN_STR_LIT("1}")};
-    kn_idempotency_end(idem, entry, 200, pieces, 2, "\"tag\"");
-    assert_int_equal(kn_idempotency_begin(idem, KN_STR_LIT("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"),
-                                          7, arena, &entry, &kept, &err),
+    kn_idempotency_end(idem, kept.entry, 200, pieces, 2, "\"tag\"");
+    assert_int_equal(kn_idempotency_begin(idem, arena,
+                                          KN_STR_LIT("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), 7,
+                                          &kept, &err),
                      KN_OK);
-    assert_null(entry);
+    assert_null(kept.entry);
     assert_int_equal(kept.status, 200);
     assert_string_equal(kept.body.ptr, "{\"a\":1}");
     assert_string_equal(kept.etag, "\"tag\"");
-    assert_int_equal(kn_idempotency_begin(idem, KN_STR_LIT(KEY), 8, arena, &entry, &kept, &err),
+    assert_int_equal(kn_idempotency_begin(idem, arena, KN_STR_LIT(KEY), 8, &kept, &err),
                      KN_E_INVAL);
     assert_int_equal(err.about, KN_ABOUT_BOTH);
     (void)kn_idempotency_free(idem);
@@ -48,12 +47,10 @@ static void a_failure_of_the_server_is_not_kept(void **state)
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnIdempotency *idem = kn_idempotency_new(1 << 20);
     for (size_t i = 0; i < sizeof(not_final) / sizeof(not_final[0]); i++) {
-        KnIdempotencyEntry *entry = NULL;
         KnKeptAnswer kept = {0};
-        assert_int_equal(kn_idempotency_begin(idem, KN_STR_LIT(KEY), 7, arena, &entry, &kept, NULL),
-                         KN_OK);
-        assert_non_null(entry);
-        kn_idempotency_end(idem, entry, not_final[i], NULL, 0, NULL);
+        assert_int_equal(kn_idempotency_begin(idem, arena, KN_STR_LIT(KEY), 7, &kept, NULL), KN_OK);
+        assert_non_null(kept.entry);
+        kn_idempotency_end(idem, kept.entry, not_final[i], NULL, 0, NULL);
     }
     (void)kn_idempotency_free(idem);
 }
@@ -66,9 +63,8 @@ static void what_is_no_uuid_is_refused(void **state)
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnIdempotency *idem = kn_idempotency_new(1 << 20);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        KnIdempotencyEntry *entry = NULL;
         KnKeptAnswer kept = {0};
-        assert_int_equal(kn_idempotency_begin(idem, kn_str(bad[i]), 7, arena, &entry, &kept, NULL),
+        assert_int_equal(kn_idempotency_begin(idem, arena, kn_str(bad[i]), 7, &kept, NULL),
                          KN_E_INVAL);
     }
     (void)kn_idempotency_free(idem);
@@ -85,14 +81,12 @@ static void the_oldest_answers_make_room(void **state)
         for (int i = 0; i < 100; i++) {
             char key[37];
             (void)snprintf(key, sizeof(key), "%08d-79b0-7cc3-98c4-dc0c0c07398f", i);
-            KnIdempotencyEntry *entry = NULL;
             KnKeptAnswer kept = {0};
-            assert_int_equal(kn_idempotency_begin(idem, kn_str(key), 7, arena, &entry, &kept, NULL),
-                             KN_OK);
-            ran += entry != NULL;
+            assert_int_equal(kn_idempotency_begin(idem, arena, kn_str(key), 7, &kept, NULL), KN_OK);
+            ran += kept.entry != NULL;
             KnStr piece = {body, sizeof(body)};
-            if (entry)
-                kn_idempotency_end(idem, entry, 200, &piece, 1, NULL);
+            if (kept.entry)
+                kn_idempotency_end(idem, kept.entry, 200, &piece, 1, NULL);
         }
     }
     assert_int_equal(ran, 200); /* nothing from 100 requests ago is left */
@@ -111,13 +105,12 @@ static void *repeat(void *arg)
     for (int i = 0; i < 200; i++) {
         char key[37];
         (void)snprintf(key, sizeof(key), "%08d-79b0-7cc3-98c4-dc0c0c07398f", i);
-        KnIdempotencyEntry *entry = NULL;
         KnKeptAnswer kept = {0};
-        if (kn_idempotency_begin(race->idem, kn_str(key), 7, arena, &entry, &kept, NULL) != KN_OK)
+        if (kn_idempotency_begin(race->idem, arena, kn_str(key), 7, &kept, NULL) != KN_OK)
             return NULL;
-        if (entry) {
+        if (kept.entry) {
             race->ran++;
-            kn_idempotency_end(race->idem, entry, 204, NULL, 0, NULL);
+            kn_idempotency_end(race->idem, kept.entry, 204, NULL, 0, NULL);
         } else if (kept.status != 204) {
             return NULL;
         }
@@ -150,10 +143,13 @@ static void a_plan_is_its_owners_and_ends_when_cancelled(void **state)
     const char *id = kn_plans_add(plans, arena, 5, pages, 2);
     KnStr page = {0};
     assert_int_equal(kn_plans_count(plans, 5, kn_str(id)), 2);
-    assert_int_equal(kn_plans_page(plans, arena, 5, kn_str(id), 1, &page, NULL), KN_OK);
+    assert_int_equal(kn_plans_page(plans, arena, &(KnPlanPage){5, kn_str(id), 1}, &page, NULL),
+                     KN_OK);
     assert_string_equal(page.ptr, "two");
-    assert_int_equal(kn_plans_page(plans, arena, 5, kn_str(id), 2, &page, NULL), KN_E_NOTFOUND);
-    assert_int_equal(kn_plans_page(plans, arena, 6, kn_str(id), 1, &page, NULL), KN_E_NOTFOUND);
+    assert_int_equal(kn_plans_page(plans, arena, &(KnPlanPage){5, kn_str(id), 2}, &page, NULL),
+                     KN_E_NOTFOUND);
+    assert_int_equal(kn_plans_page(plans, arena, &(KnPlanPage){6, kn_str(id), 1}, &page, NULL),
+                     KN_E_NOTFOUND);
     assert_int_equal(kn_plans_cancel(plans, 6, kn_str(id), NULL), KN_E_NOTFOUND);
     assert_int_equal(kn_plans_cancel(plans, 5, kn_str(id), NULL), KN_OK);
     assert_int_equal(kn_plans_cancel(plans, 5, kn_str(id), NULL), KN_E_NOTFOUND);
