@@ -24,7 +24,8 @@ KnCode kn_rest_list_namespaces(KnRestCall *call, KnErr *err)
     KN_TRY(kn_rest_page(call, &page, err));
     KN_TRY(kn_core_namespace_list(call->rest->ctx.core, call->arena, &parent, &page, &list, err));
     const char **levels = kn_arena_alloc(call->arena, (parent.n_levels + 1) * sizeof(*levels));
-    memcpy(levels, parent.levels, parent.n_levels * sizeof(*levels));
+    if (parent.n_levels)
+        memcpy(levels, parent.levels, parent.n_levels * sizeof(*levels));
     KnBuf *body = kn_rest_buf(call);
     bool first = true;
     kn_buf_text(body, "{\"namespaces\":[");

@@ -66,6 +66,9 @@ class Served:
         return self
 
     def __exit__(self, *_):
+        ended = self.process.poll()
+        if ended is not None and ended != 0:
+            print(f"the server ended with {ended}:\n{self.errors[-6000:]}")
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
