@@ -200,8 +200,8 @@ static void a_document_that_is_no_view_is_corrupt(void **state)
         "[]",
         "{}",
         "{'format-version':1}",
-        "{'format-version':1,'view-uuid':'u','location':'l','current-version-id':2,'schemas':[],"
-        "'versions':[],'version-log':[]}",
+        ("{'format-version':1,'view-uuid':'u','location':'l','current-version-id':2,'schemas':[],"
+         "'versions':[],'version-log':[]}"),
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         KnView *view = NULL;
