@@ -112,6 +112,11 @@ void kn_delivery_reports_json(const KnDeliveryReport *const *reports, size_t n, 
 KN_NODISCARD KnCode kn_delivery_reload(KnDelivery *dlv, KnErr *err);
 
 /* ---- looking, without touching rows or destination ---- */
+
+/** The statement that makes a target for the table's current schema. KN_E_UNSUPPORTED: the sink
+ * makes its own. */
+KN_NODISCARD KnCode kn_delivery_ddl(KnDelivery *dlv, KnBuf *out, KnErr *err);
+
 typedef struct KnWindowCost {
     int64_t from, to;
     const char *operation;

@@ -12,6 +12,7 @@
 #include "base/str.h"
 
 static const KnSinkOps *const SINKS[] = {
+    &kn_sink_doris,
     &kn_sink_duckdb,
     &kn_sink_null,
     &kn_sink_postgres,

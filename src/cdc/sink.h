@@ -97,7 +97,7 @@ typedef struct KnSinkChunk {
 
 typedef struct KnSink KnSink;
 
-/* Every callback is required. */
+/* Every callback is required unless it says otherwise. */
 typedef struct KnSinkOps {
     const char *kind; /* "duckdb": the spec is "duckdb:PLACE" */
     int max_parallel_loads;
@@ -119,6 +119,9 @@ typedef struct KnSinkOps {
      * and takes a chunk whole or not at all. */
     KnCode (*find)(KnSink *sink, const char *label, bool *ret_found, int64_t *ret_rows, KnErr *err);
     void (*close)(KnSink *sink);
+    /** Optional: the statement that makes the target of this window, without its ';'. Asks nobody.
+     */
+    KnCode (*ddl)(const KnSinkOptions *opts, const KnSinkWindow *win, KnBuf *out, KnErr *err);
 } KnSinkOps;
 
 /** First member of every implementation's struct. */
@@ -150,5 +153,6 @@ static inline KnCode kn_sink_load(KnSink *sink, const KnSinkChunk *chunk, const 
 KnSink *kn_sink_close(KnSink *sink); /* accepts NULL, returns NULL */
 
 extern const KnSinkOps kn_sink_null;     /* sinks/null */
+extern const KnSinkOps kn_sink_doris;    /* sinks/doris */
 extern const KnSinkOps kn_sink_duckdb;   /* sinks/duckdb */
 extern const KnSinkOps kn_sink_postgres; /* sinks/postgres */

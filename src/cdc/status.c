@@ -104,6 +104,20 @@ static KnCode ask_sink(KnDelivery *dlv, KnErr *err)
     return rc;
 }
 
+KnCode kn_delivery_ddl(KnDelivery *dlv, KnBuf *out, KnErr *err)
+{
+    if (!dlv->sink_ops->ddl)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "a %s sink makes its target itself",
+                          dlv->sink_ops->kind);
+    KN_ARENA_AUTO arena = kn_arena_new(1024);
+    KnSinkWindow win = {.first = true,
+                        .untouched = true,
+                        .schema = kn_metadata_schema(dlv->tbl->md),
+                        .mode = dlv->opts.mode};
+    KN_TRY(kn_delivery_keys(dlv, arena, win.schema, &win.keys, &win.n_keys, err));
+    return dlv->sink_ops->ddl(&dlv->sink_opts, &win, out, err);
+}
+
 KnCode kn_delivery_check(KnDelivery *dlv, size_t limit, KnArena *arena, KnDeliveryCheck *ret,
                          KnErr *err)
 {

@@ -13,7 +13,8 @@ COMMANDS = ["demo", "table list", "table create", "table alter", "table append",
             "table changes", "table show", "table history", "table files", "table stats", "table partition-stats",
             "table branch", "table tag", "table rollback", "table set-current", "table fast-forward",
             "table cherry-pick", "table publish", "table ancestors", "table expire", "table orphans", "table drop",
-            "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "catalog release",
+            "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "cdc ddl",
+            "catalog release",
             "catalog commits", "catalog backup", "catalog verify", "catalog heal",
             "catalog serve", "catalog token", "help", "version"]
 ROWS = "SELECT range AS id, 'n' || range AS name FROM range(5)"

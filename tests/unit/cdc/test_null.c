@@ -107,7 +107,7 @@ static void unknown_sinks_and_targets_are_named(void **state)
     assert_string_equal(place, "/a:b");
     assert_int_equal(kn_sink_find("null", &ops, &place, &err), KN_E_INVAL);
     assert_int_equal(kn_sink_find("sqlite:x", &ops, &place, &err), KN_E_INVAL);
-    assert_non_null(strstr(err.msg, "duckdb:, null:"));
+    assert_non_null(strstr(err.msg, "doris:, duckdb:, null:"));
     assert_int_equal(kn_sink_target_parse(arena, "t", &schema, &table, &err), KN_OK);
     assert_string_equal(schema, "main");
     assert_int_equal(kn_sink_target_parse(arena, "\"a.\"\"b\".\"c d\"", &schema, &table, &err),

@@ -1,0 +1,595 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frontend and the backends: what they answer, in the order in which Doris checks.
+
+Sources: FE httpv2/rest/LoadAction.java, RestBaseController.java, StmtExecutionAction.java,
+GetStreamLoadState.java, TableSchemaAction.java; BE http/action/stream_load.cpp,
+stream_load_2pc.cpp, runtime/stream_load/stream_load_context.cpp of apache/doris.
+"""
+import base64
+import json
+import re
+import threading
+import time
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import loads
+from faults import Faults
+from state import Exists, State
+from tables import Plan, parse_type, Column
+from wire import Gone, listen, serve
+
+REQUIRED = ("expect", "content-length", "label", "group_commit", "timeout", "timezone", "format", "columns",
+            "strict_mode", "max_filter_ratio", "authorization")
+BEFORE, DURING, AFTER = (
+    {"http", "early_fail", "label_exists", "accept_and_hang", "no_100", "html_200", "close"},
+    {"stop_reading", "slow", "cut_body", "rst_body", "early_fail_close", "early_fail"},
+    {"publish_timeout", "fail_but_committed", "fail_leave_prepare", "drop_after_commit", "cut_half", "garbage", "empty",
+     "reply_delay", "fail", "success_filtered", "success_zero_rows", "label_override", "group_commit", "unknown_status",
+     "fail_with_rows", "die"})
+
+
+class Doris:
+    def __init__(self, options):
+        self.options = options
+        self.user, self.password = options.user, options.password
+        self.profile = options.profile
+        self.state, self.faults = State(options.state), Faults()
+        self.turn, self.lock = 0, threading.Lock()
+        self.in_flight = {}  # table -> set of key sets of running loads
+        self.blackhole = listen(options.host, 0)  # accepts (by its backlog) and says nothing
+        self.fe = listen(options.host, options.fe_port)
+        self.bes = [listen(options.host, port) for port in options.be_ports]
+        serve(self.fe, self.serve_fe)
+        for i, sock in enumerate(self.bes):
+            serve(sock, lambda conn, i=i: self.serve_be(conn, i))
+
+    def port(self, sock):
+        return sock.getsockname()[1]
+
+    def address(self, i):
+        return f"{self.options.host}:{self.port(self.bes[i])}"
+
+    # ---- both ----
+
+    def authorized(self, headers):
+        word, _, code = headers.get("authorization", "").partition(" ")
+        if word.lower() != "basic":
+            return "Need auth information."
+        try:
+            user, _, password = base64.b64decode(code).decode().partition(":")
+        except ValueError:
+            return "Need auth information."
+        if (user, password) != (self.user, self.password):
+            return f"Access denied for user '{user}@127.0.0.1' (using password: YES)"
+        return None
+
+    @staticmethod
+    def shape_b(code, data, msg=None):
+        names = {0: "success", 1: "Error", 401: "Unauthorized", 403: "Bad Request", 404: "Not Found"}
+        return {"msg": msg or names[code], "code": code, "data": data, "count": 0}
+
+    @staticmethod
+    def drop_body(conn, headers):
+        left = int(headers.get("content-length", 0))
+        body = b""
+        while len(body) < left:
+            body += conn.take(left - len(body))
+        return body
+
+    # ---- frontend ----
+
+    def serve_fe(self, conn):
+        while (request := conn.head()) is not None:
+            method, target, headers = request
+            parts = urlsplit(target)
+            path = [unquote(p) for p in parts.path.split("/")[1:]]
+            if path[0] == "__ctl":
+                self.control(conn, path[1], headers)
+            elif path[-1] == "_stream_load" and method == "PUT":
+                if not self.fe_load(conn, path, headers):
+                    return
+            else:
+                self.fe_small(conn, method, path, parse_qs(parts.query), headers)
+
+    def fe_small(self, conn, method, path, query, headers):
+        op = {"health": "health", "_schema": "schema", "get_load_state": "state", "_stream_load_2pc": "2pc"}.get(
+            path[-1], "query")
+        label = query.get("label", [headers.get("label", "")])[0]
+        body = self.drop_body(conn, headers) if "expect" not in headers else b""
+        fault, arg = self.faults.take("fe", op, label)
+        if fault == "close":
+            conn.close()
+            raise Gone
+        if fault == "hang":
+            conn.wait_gone()
+            raise Gone
+        if fault == "http":
+            return conn.answer(int(arg), b"busy")
+        if fault == "html_200":
+            return conn.answer(200, b"<html>proxy</html>")
+        if fault == "error":
+            return conn.answer_json(self.shape_b(1, arg or "getLabelState failed"))
+        if fault == "state":
+            return conn.answer_json(self.shape_b(0, arg))
+        if fault == "delay":
+            time.sleep(arg / 1000)
+        if op == "health":
+            return conn.answer_json(self.shape_b(0, {"total_backend_num": len(self.bes),
+                                                     "online_backend_num": len(self.bes)}))
+        denied = self.authorized(headers)
+        if denied:
+            return conn.answer_json(self.shape_b(401, denied))
+        if op == "schema":
+            return conn.answer_json(self.schema(path[1], path[2]))
+        if op == "state":
+            return conn.answer_json(self.load_state(path[1], label))
+        if op == "2pc":
+            return conn.answer(307, b"", [("Location", self.location(self.next_be(), "/" + "/".join(path)))])
+        if path[1] == "backends":
+            return conn.answer_json(self.shape_b(0, {"backends": [
+                {"ip": self.options.host, "http_port": self.port(b), "is_alive": True} for b in self.bes]}))
+        if method == "POST" and path[1:2] == ["query"]:
+            return conn.answer_json(self.statement(path[-1], json.loads(body)["stmt"]))
+        return conn.answer(404, b"Not Found")
+
+    def schema(self, db, name):
+        table = self.state.table(db, name)
+        if not table:
+            known = db in self.state.databases() | {self.options.database}
+            words = f"errCode = 7, detailMessage = table not found, tableName={name}" if known else \
+                f"errCode = 7, detailMessage = unknown databases, dbName={db}"
+            return self.shape_b(1, words)
+        columns = [{"name": c.name, "type": c.type.name, "comment": "", "aggregation_type": "",
+                    "is_nullable": "No" if c.not_null else "Yes"} for c in table.columns]
+        return self.shape_b(0, {"status": 200, "keysType": f"{table.model}_KEYS", "properties": columns})
+
+    def load_state(self, db, label):
+        if not label:
+            return self.shape_b(403, "No label selected")
+        found = self.state.newest(db, label)
+        return self.shape_b(0, found[1] if found else "UNKNOWN")
+
+    def statement(self, db, sql):
+        try:
+            return self.shape_b(0, self.run(db, sql))
+        except Plan as wrong:
+            return self.shape_b(1, f"Failed to execute sql: {wrong}")
+
+    def run(self, db, sql):
+        def table_of(text):
+            names = [n for pair in re.findall(r"`([^`]+)`|(\w+)", text) for n in pair if n]
+            table = self.state.table(names[0] if len(names) > 1 else db, names[-1])
+            if not table:
+                raise Plan(f"errCode = 2, detailMessage = Table [{names[-1]}] does not exist in database [{db}].")
+            return table
+        sql = sql.strip().rstrip(";")
+        if m := re.match(r"SHOW CREATE TABLE (.+)$", sql, re.I):
+            table = table_of(m[1])
+            return {"type": "result_set", "meta": [{"name": "Table"}, {"name": "Create Table"}],
+                    "data": [[table.name, table.ddl()]], "time": 1}
+        if m := re.match(r"SELECT count\(\*\) FROM (.+)$", sql, re.I):
+            table = table_of(m[1])
+            return {"type": "result_set", "meta": [{"name": "count(*)"}],
+                    "data": [[len(self.state.rows(table.db, table.name))]], "time": 1}
+        if m := re.match(r"TRUNCATE TABLE (.+)$", sql, re.I):
+            table = table_of(m[1])
+            self.state.truncate(table.db, table.name)
+        elif m := re.match(r"ALTER TABLE (\S+) ADD COLUMN (`[^`]+`|\w+) (\S+)(.*)$", sql, re.I):
+            table = table_of(m[1])
+            table.columns.append(Column(m[2].strip("`"), parse_type(m[3]), "NOT NULL" in m[4].upper()))
+            self.state.replace(table)
+        elif re.match(r"CREATE TABLE", sql, re.I):
+            self.state.create(sql, db)
+        else:
+            raise Plan(f"the stand-in does not know this statement: {sql[:60]}")
+        return {"type": "exec_status", "status": {}, "time": 1}
+
+    def next_be(self):
+        with self.lock:
+            self.turn += 1
+            return self.turn % len(self.bes)
+
+    def location(self, be, path, userinfo=True):
+        user = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@" if userinfo else ""
+        tail = "" if self.profile >= "4.1" else "?"
+        return f"http://{user}{self.address(be)}{quote(path)}{tail}"
+
+    def fe_refusal(self, path, headers):
+        """Checks in the order of LoadAction: (shape, words), or None."""
+        commit = headers.get("group_commit")
+        if commit is not None and commit not in ("sync_mode", "async_mode", "off_mode"):
+            return {"status": "FAILED",
+                    "msg": "Header `group_commit` can only be `sync_mode`, `async_mode` or `off_mode`."}
+        denied = self.authorized(headers)
+        if denied:
+            return self.shape_b(401, denied)
+        if "expect" not in headers:
+            return {"status": "FAILED", "msg": "There is no 100-continue header"}
+        if not path[1]:
+            return {"status": "FAILED", "msg": "No database selected."}
+        if not path[2]:
+            return {"status": "FAILED", "msg": "No table selected."}
+        return None
+
+    def fe_load(self, conn, path, headers):
+        """False: the connection is done."""
+        self.note_headers(headers)
+        label, self_path = headers.get("label", ""), "/" + "/".join(path)
+        fault, arg = self.faults.take("fe", "load", label)
+        if fault == "hang_before_307":
+            self.wait_counting(conn)
+            return False
+        if fault == "delay":
+            self.wait_counting(conn, arg / 1000)
+        if fault in ("close", "rst_on_body"):
+            if conn.buffer:
+                self.state.count("fe_body_bytes", len(conn.buffer))
+            (conn.reset if fault == "rst_on_body" else conn.close)()
+            return False
+        if fault == "http":
+            conn.answer(int(arg), b"unavailable", [("Connection", "close")])
+            return False
+        if fault == "send_100_first":
+            for _ in range(arg or 1):
+                conn.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.wait_counting(conn, 0.2)
+        if fault == "send_100_only":
+            conn.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.wait_counting(conn)
+            return False
+        if fault == "html_200":
+            conn.answer(200, b"<html>login</html>")
+            return False
+        if fault == "mysql":
+            conn.send(b"J\0\0\0\n5.7.99\0junk")
+            return False
+        if fault == "auth_fail":
+            conn.answer_json(self.shape_b(401, "Access denied for user 'x' (using password: YES)"))
+            return False
+        if fault == "no_backend":
+            conn.answer_json({"status": "FAILED", "msg": "errCode = 2, detailMessage = No backend available for load, "
+                                                         "please check the status of your backends."})
+            return False
+        refusal = self.fe_refusal(path, headers)
+        if refusal:
+            conn.answer_json(refusal)
+            return False
+        where = self.location(self.next_be(), self_path)
+        if fault == "redirect":
+            where = self.strange_redirect(arg, self_path)
+        conn.answer(307, b"<html></html>", [("Location", where), ("Connection", "keep-alive")])
+        self.wait_counting(conn, 0.02)
+        return False
+
+    def strange_redirect(self, kind, path):
+        be = self.address(self.next_be())
+        dead = listen(self.options.host, 0)
+        dead_port = self.port(dead)
+        dead.close()
+        host = self.options.host
+        return {"dead": f"http://u:p@{host}:{dead_port}{path}?", "blackhole": f"http://u:p@{host}:{self.port(self.blackhole)}{path}",
+                "self_loop": f"http://u:p@{host}:{self.port(self.fe)}{path}", "https": f"https://u:p@{be}{path}",
+                "no_userinfo": f"http://{be}{path}", "bad_userinfo": f"http://ro@ot:p@ss:/%+é@{be}{path}?",
+                "no_trailing": self.location(self.next_be(), path).rstrip("?"), "garbage": "nowhere at all"}[kind]
+
+    def wait_counting(self, conn, seconds=None):
+        """Counts body bytes that come though nobody asked for them."""
+        conn.sock.settimeout(seconds)
+        try:
+            while True:
+                self.state.count("fe_body_bytes", len(conn.buffer))
+                conn.buffer = b""
+                data = conn.sock.recv(65536)
+                if not data:
+                    return
+                conn.buffer = data
+        except OSError:
+            return
+        finally:
+            conn.sock.settimeout(None)
+
+    def note_headers(self, headers):
+        missing = [h for h in REQUIRED if h not in headers]
+        wrong = missing or headers["group_commit"] != "off_mode" or "transfer-encoding" in headers or \
+            headers["timezone"] != "UTC" or headers["strict_mode"] != "true" or "accept-encoding" in headers
+        self.state.count("loads_asked")
+        if wrong:
+            self.state.count("bad_headers")
+
+    # ---- backends ----
+
+    def serve_be(self, conn, i):
+        while (request := self.be_head(conn)) is not None:
+            method, target, headers = request
+            path = [unquote(p) for p in urlsplit(target).path.split("/")[1:]]
+            if path[-1] == "_stream_load" and method == "PUT":
+                if not BackendLoad(self, conn, path, headers).run():
+                    return
+            elif path[-1] == "_stream_load_2pc" and method == "PUT":
+                self.be_2pc(conn, path[1], headers)
+            else:
+                conn.answer(404, b"Not Found")
+
+    def be_head(self, conn):
+        try:
+            return conn.head()
+        except Gone as gone:
+            if gone.args:
+                self.state.count("stray_body")
+                conn.answer(400, b"")
+            raise
+
+    def be_2pc(self, conn, db, headers):
+        self.drop_body(conn, headers)
+        if self.authorized(headers):
+            return conn.answer_json({"status": "ANALYSIS_ERROR", "msg": "no valid Basic authorization"})
+        label, operation = headers.get("label"), headers.get("txn_operation")
+        if not label and not headers.get("txn_id"):
+            return conn.answer_json({"status": "FAILED", "msg": "No transaction id or label selected."})
+        if operation not in ("commit", "abort"):
+            return conn.answer_json({"status": "FAILED",
+                                     "msg": "No transaction operation('commit' or 'abort') selected."})
+        if operation == "abort":
+            status, text = self.state.abort_by_label(db, label)
+            return conn.answer_json({"status": status, "msg": text}, pretty=True)
+        found = self.state.newest(db, label)
+        if not found or found[1] != "PRECOMMITTED":
+            word = f"transaction [{found[0]}] is already {found[1].lower()}, not pre-committed." if found else \
+                f"transaction not found, label={label}"
+            return conn.answer_json({"status": "ANALYSIS_ERROR", "msg": f"TStatus: errCode = 2, detailMessage = {word}"})
+        self.state.commit(found[0], [])
+        return conn.answer_json({"status": "Success", "msg": f"label [{label}] commit successfully."}, pretty=True)
+
+    # ---- control ----
+
+    def control(self, conn, what, headers):
+        body = self.drop_body(conn, headers)
+        arg = json.loads(body) if body else {}
+        if what == "faults":
+            self.faults.clear()
+            self.faults.add(arg)
+            answer = {}
+        elif what == "hits":
+            answer = self.faults.hits
+        elif what == "counts":
+            answer = self.state.counts()
+        elif what == "rows":
+            answer = self.state.rows(arg["db"], arg["table"])
+        elif what == "applied":
+            answer = self.state.applied(arg["db"], arg["table"])
+        elif what == "clock":
+            self.state.move_clock(arg["add"])
+            answer = {}
+        elif what == "keep":
+            self.state.keep_newest = arg["newest"]
+            answer = {}
+        elif what == "run":
+            answer = self.statement(arg["db"], arg["sql"])
+        elif what == "label":
+            answer = self.foreign(arg)
+        else:
+            answer = {"error": "unknown"}
+        conn.answer_json(answer)
+
+    def foreign(self, arg):
+        """A label of somebody else, in the state wanted."""
+        txn = self.state.begin(arg["db"], arg["table"], arg["label"], 1200)
+        if arg["state"] == "VISIBLE":
+            self.state.commit(txn, [])
+        elif arg["state"] == "ABORTED":
+            self.state.abort(txn, "test")
+        return {"txn": txn}
+
+
+class BackendLoad:
+    """One PUT _stream_load at a backend."""
+
+    def __init__(self, doris, conn, path, headers):
+        self.doris, self.state, self.conn, self.headers = doris, doris.state, conn, headers
+        self.db, self.name = path[1], path[2]
+        self.label = headers.get("label", "")
+        self.txn, self.load, self.body = -1, None, b""
+        self.late = self.late_arg = None
+
+    # -- answers --
+
+    def result(self, status, message="OK", **more):
+        load = self.load
+        counts = {"NumberTotalRows": load.total if load else 0,
+                  "NumberLoadedRows": load.total - load.filtered if load and status != "Fail" else 0,
+                  "NumberFilteredRows": load.filtered if load else 0, "NumberUnselectedRows": 0}
+        out = {"TxnId": self.txn, "Label": self.label, "Comment": "", "TwoPhaseCommit": "false", "Status": status}
+        if "existing" in more:
+            if more["existing"] is not None:
+                out["ExistingJobStatus"] = more["existing"]
+            del more["existing"]
+        return {**out, "Message": message, **counts, "LoadBytes": len(self.body), "LoadTimeMs": 1, "BeginTxnTimeMs": 0,
+                "StreamLoadPutTimeMs": 1, "ReadDataTimeMs": 0, "WriteDataTimeMs": 1, "CommitAndPublishTimeMs": 1, **more}
+
+    def say(self, *args, **more):
+        self.conn.answer_json(self.result(*args, **more), pretty=True)
+
+    # -- phases --
+
+    def run(self):
+        """False: the connection is done."""
+        self.doris.note_headers(self.headers)
+        fault, arg = self.doris.faults.take("be", "load", self.label, BEFORE)
+        if fault == "accept_and_hang":
+            self.conn.wait_gone()
+            return False
+        if fault == "close":
+            return False
+        if fault == "http":
+            self.conn.answer(int(arg), b"unavailable")
+            return False
+        if fault == "html_200":
+            self.conn.answer(200, b"<html>proxy</html>")
+            return False
+        if fault == "label_exists":
+            existing = {"missing": None, "empty": ""}.get(arg, arg)
+            self.say("Label Already Exists", "[LABEL_ALREADY_EXISTS]TStatus: errCode = 2", existing=existing)
+            return True
+        if fault == "early_fail":
+            self.say("Fail", arg)
+            return True
+        try:
+            self.begin()
+        except Exists as exists:
+            self.say("Label Already Exists", str(exists), existing=exists.job)
+            return True
+        except Plan as wrong:
+            if self.txn > 0:
+                self.state.abort(self.txn, str(wrong))
+            self.say("Fail", str(wrong))
+            return True
+        if fault == "no_100":
+            self.conn.wait_gone()
+            self.state.abort(self.txn, "sender is gone")
+            return False
+        return self.receive()
+
+    def begin(self):
+        headers = self.headers
+        if "authorization" not in headers:
+            raise Plan("[NOT_AUTHORIZED]no valid Basic authorization")
+        if headers.get("format", "csv").lower() not in ("json", "arrow", "csv"):
+            raise Plan(f"unknown data format, format={headers['format']}")
+        if "content-length" not in headers and "transfer-encoding" not in headers:
+            raise Plan("[INVALID_ARGUMENT]content_length is empty and transfer-encoding!=chunked, please set "
+                       "content_length or transfer-encoding=chunked")
+        if "transfer-encoding" in headers:
+            raise Plan("the stand-in does not take chunked bodies")
+        timeout = headers.get("timeout", "259200")
+        if not timeout.isdigit():
+            raise Plan(f"[INVALID_ARGUMENT]Invalid format of 'timeout': '{timeout}'")
+        denied = self.doris.authorized(headers)
+        if denied:
+            raise Plan(f"[NOT_AUTHORIZED]TStatus: errCode = 2, detailMessage = {denied}")
+        if self.db not in self.state.databases():
+            raise Plan(f"[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = unknown database, database={self.db}")
+        table = self.state.table(self.db, self.name)
+        if not table:
+            raise Plan(f"[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = unknown table, tableName={self.name}")
+        self.txn = self.state.begin(self.db, self.name, self.label, int(timeout))
+        self.load = loads.plan(table, headers, self.doris.profile)
+
+    def receive(self):
+        expect = self.headers.get("expect")
+        if expect and expect.lower() != "100-continue":
+            self.conn.answer(417)
+            return False
+        if expect:
+            self.conn.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.late, self.late_arg = self.doris.faults.take("be", "load", self.label, DURING)
+        try:
+            if not self.read_body():
+                return False
+        except Gone:
+            self.state.abort(self.txn, "[CANCELLED]sender is gone")
+            return False
+        if self.late is None:
+            self.late, self.late_arg = self.doris.faults.take("be", "load", self.label, AFTER)
+        return self.finish()
+
+    def read_body(self):
+        size = int(self.headers["content-length"])
+        parts, got = [], 0
+        limit = int(self.late_arg or 0)
+        while got < size:
+            if self.late in ("stop_reading", "cut_body", "rst_body", "early_fail_close") and got >= limit:
+                return self.break_off()
+            part = self.conn.take(size - got)
+            parts.append(part)
+            got += len(part)
+            if self.late == "slow":
+                time.sleep(len(part) / limit)
+        self.body = b"".join(parts)
+        return True
+
+    def break_off(self):
+        if self.late == "stop_reading":
+            self.state.abort(self.txn, "test")
+            self.doris.stopped = self.conn.sock  # kept open, not read
+            time.sleep(3600)
+        self.state.abort(self.txn, "[CANCELLED]cut")
+        if self.late == "early_fail_close":
+            self.say("Fail", "[INTERNAL_ERROR]tablet writer write failed, early")
+            time.sleep(0.05)
+        (self.conn.reset if self.late != "cut_body" else self.conn.close)()
+        return False
+
+    def finish(self):
+        if self.late == "early_fail":
+            self.state.abort(self.txn, str(self.late_arg))
+            self.say("Fail", self.late_arg)
+            return True
+        self.state.note_body(self.db, self.label, loads.digest(self.body))
+        try:
+            loads.decode(self.load, self.body)
+        except (ValueError, UnicodeDecodeError) as wrong:
+            self.state.abort(self.txn, str(wrong))
+            self.say("Fail", f"[DATA_QUALITY_ERROR]Parse json data failed: {wrong}")
+            return True
+        if self.load.total and self.load.filtered / self.load.total > self.load.ratio:
+            self.state.abort(self.txn, "data quality")
+            self.say("Fail", "[DATA_QUALITY_ERROR]too many filtered rows",
+                     ErrorURL="http://127.0.0.1:1/api/_load_error_log?file=x", FirstErrorMsg=self.load.errors[0])
+            return True
+        return self.end(self.late, self.late_arg)
+
+    def end(self, fault, arg):
+        if fault == "fail":
+            self.state.abort(self.txn, str(arg))
+            self.say("Fail", arg)
+            return True
+        if fault == "fail_with_rows":
+            self.state.abort(self.txn, str(arg))
+            self.say("Fail", arg, NumberLoadedRows=self.load.total)
+            return True
+        if fault == "fail_leave_prepare":
+            self.say("Fail", "get tableList write lock timeout, tableList=t", NumberLoadedRows=self.load.total)
+            return True
+        rows = self.load.rows
+        if fault == "success_filtered":
+            rows = rows[arg:]
+            self.load.filtered += arg
+        if fault == "success_zero_rows":
+            rows, self.load.total = [], 0
+        if not self.state.commit(self.txn, rows, visible=fault != "publish_timeout"):
+            state, reason = self.state.state_of(self.txn)
+            self.say("Fail", f"[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = transaction [{self.txn}] is already "
+                             f"{state}: {reason}; timeout by txn manager")
+            return True
+        return self.after_commit(fault, arg)
+
+    def after_commit(self, fault, arg):
+        if fault in ("drop_after_commit", "die"):
+            self.conn.close()
+            return False
+        if fault == "fail_but_committed":
+            self.say("Fail", "[THRIFT_RPC_ERROR]call frontend service failed, reason=timed out")
+        elif fault == "publish_timeout":
+            self.say("Publish Timeout", "[PUBLISH_TIMEOUT]TStatus: transaction commit successfully, BUT data will be "
+                                        "visible later")
+            self.state.publish(self.txn)
+        elif fault == "cut_half":
+            text = (json.dumps(self.result("Success"), indent=4) + "\n").encode()
+            self.conn.send(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text[:len(text) // 2])
+            self.conn.close()
+            return False
+        elif fault == "garbage":
+            self.conn.answer(200, b"\xff\xfe{]")
+        elif fault == "empty":
+            self.conn.answer(200, b"")
+        elif fault == "label_override":
+            self.say("Success", Label="group_commit_1234")
+        elif fault == "group_commit":
+            self.say("Success", GroupCommit=True)
+        elif fault == "unknown_status":
+            self.say("Splendid")
+        else:
+            if fault == "reply_delay":
+                time.sleep(arg / 1000)
+            self.say("Success")
+        return True
