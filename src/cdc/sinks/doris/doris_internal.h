@@ -7,11 +7,9 @@
  *   api.c       the frontend's small requests: health, schema, statements, states of labels
  *   table.c     the target as SHOW CREATE TABLE tells it; type.c its types
  *   plan.c      a window's columns against the target's: differences, or an encoder's plan
- *   json.c      rows as JSON lines; body.c where they wait for their length to be known
- *   reply.c     what an answer means
- *   load.c      one chunk: frontend, backend, verdict, again
- *   ddl.c       CREATE TABLE for a schema
- *   doris.c     the sink
+ *   json.c      rows as JSON lines (json_value.c their values); body.c where they wait for their
+ * length to be known reply.c     what an answer means load.c      one chunk: frontend, backend,
+ * verdict, again ddl.c       CREATE TABLE for a schema doris.c     the sink
  */
 #include <pthread.h>
 #include <stdatomic.h>
