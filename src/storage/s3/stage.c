@@ -183,7 +183,7 @@ KnCode kn_s3_sync(KnFileIO *io, KnStr location, KnErr *err)
     KnS3 *s3 = (KnS3 *)io;
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnS3Place place;
-    const char *path = NULL;
+    const char *path = "";
     KN_TRY(kn_s3_place(s3, location, &place, err));
     KN_TRY(staged_path(s3, arena, &place, &path, err));
     if (access(path, F_OK) != 0)
