@@ -54,13 +54,15 @@ static void link_newest(KnDocumentCache *cache, Node *node)
     cache->newest = node;
 }
 
-static void drop(KnDocumentCache *cache, Node *node)
+static void drop_oldest(KnDocumentCache *cache)
 {
+    Node *node = cache->oldest;
     Node **at = &cache->buckets[node->hash % N_BUCKETS];
     while (*at != node)
         at = &(*at)->chain;
     *at = node->chain;
-    unlink_use(cache, node);
+    cache->oldest = node->newer;
+    *(node->newer ? &node->newer->older : &cache->newest) = NULL;
     cache->bytes -= node->cost;
     kn_document_unref(node->doc);
     free(node);
@@ -71,7 +73,7 @@ KnDocumentCache *kn_document_cache_free(KnDocumentCache *cache)
     if (!cache)
         return NULL;
     while (cache->oldest)
-        drop(cache, cache->oldest);
+        drop_oldest(cache);
     (void)pthread_mutex_destroy(&cache->lock);
     free(cache);
     return NULL;
@@ -130,6 +132,6 @@ void kn_document_cache_put(KnDocumentCache *cache, KnDocument *doc)
         cache->bytes += node->cost;
     }
     while (cache->oldest && cache->bytes > cache->max_bytes)
-        drop(cache, cache->oldest);
+        drop_oldest(cache);
     pthread_mutex_unlock(&cache->lock);
 }
