@@ -130,8 +130,11 @@ static void set_text(KnGrpcStatus *status, const KnHttpResponse *http)
     kn_buf_init(&text, (size_t)64 << 10);
     kn_grpc_message_decode(&text, kn_str(encoded ? encoded : ""));
     size_t len = text.len < sizeof(status->text) - 1 ? text.len : sizeof(status->text) - 1;
-    for (size_t i = 0; i < len; ++i) /* a failure is one line */
-        status->text[i] = (unsigned char)text.data[i] < ' ' ? ' ' : text.data[i];
+    if (len)
+        memcpy(status->text, text.data, len);
+    for (char *c = status->text; c < status->text + len; ++c)
+        if ((unsigned char)*c < ' ') /* a failure is one line */
+            *c = ' ';
     status->text[len] = '\0';
 }
 

@@ -40,6 +40,7 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
     return nghttp2_session_set_stream_user_data(ng, st->id, st);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): nghttp2's signature */
 static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
                      void *arg)

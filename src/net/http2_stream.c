@@ -264,6 +264,7 @@ static size_t copy_queued(KnH2Stream *st, uint8_t *buf, size_t len)
     return n;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): nghttp2's signature */
 ssize_t kn_h2_stream_read(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t len,
                           uint32_t *flags, nghttp2_data_source *source, void *arg)
 {

@@ -358,7 +358,7 @@ static KnCode list_tables(const Listing *listing, const KnPbTexts *levels, KnErr
 }
 
 /* Children of the namespace and what is in them; a server that answers with more levels than asked
- * for would lead around in circles without the limit. NOLINTNEXTLINE(misc-no-recursion) */
+ * for would lead around in circles without the limit. */
 static KnCode visit(const Listing *listing, const KnPbTexts *parent, KnErr *err)
 {
     if (parent->n >= DEPTH_MAX)

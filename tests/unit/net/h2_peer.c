@@ -40,6 +40,7 @@ static void copy(char *to, size_t size, const uint8_t *value, size_t len)
     to[len] = '\0';
 }
 
+/* NOLINTNEXTLINE(readability-function-size): nghttp2's signature */
 static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
                      void *arg)
@@ -147,6 +148,7 @@ nghttp2_nv h2_field(const char *name, const char *value)
                         .valuelen = strlen(value)};
 }
 
+/* NOLINTNEXTLINE(readability-function-size): nghttp2's signature */
 static ssize_t read_body(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t len, uint32_t *flags,
                          nghttp2_data_source *source, void *arg)
 {
