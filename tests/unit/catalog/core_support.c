@@ -127,8 +127,10 @@ json_t *core_json(const char *text)
     char *copy = strdup(text);
     json_t *json = NULL;
     assert_non_null(copy);
-    for (char *at = copy; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
+    for (char *at = copy; *at; at++) {
+        if (*at == '\'')
+            *at = '"';
+    }
     if (kn_json_parse(copy, strlen(copy), &json, NULL) != KN_OK)
         fail_msg("not JSON: %s", copy);
     free(copy);

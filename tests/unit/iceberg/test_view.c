@@ -24,8 +24,10 @@ static json_t *json_of(const char *text)
     char *copy = strdup(text);
     json_t *json = NULL;
     assert_non_null(copy);
-    for (char *at = copy; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
+    for (char *at = copy; *at; at++) {
+        if (*at == '\'')
+            *at = '"';
+    }
     if (kn_json_parse(copy, strlen(copy), &json, NULL) != KN_OK)
         fail_msg("not JSON: %s", copy);
     free(copy);
@@ -209,7 +211,8 @@ static void a_document_that_is_no_view_is_corrupt(void **state)
         char *copy = strdup(bad[i]);
         assert_non_null(copy);
         for (char *at = copy; *at; at++)
-            *at = *at == '\'' ? '"' : *at;
+            if (*at == '\'')
+                *at = '"';
         assert_int_equal(kn_view_parse(kn_str(copy), "doc", &view, &err), KN_E_CORRUPT);
         assert_int_equal(strncmp(err.msg, "doc", 3), 0);
         free(copy);
