@@ -79,8 +79,8 @@ static bool handle(void *arg, const TestRequest *req)
         return true;
     }
     bool imds = strncmp(req->target, "/latest/", 8) == 0;
-    if (imds &&
-        strcmp(test_stub_header(req, "X-aws-ec2-metadata-token", value, 64), "imds-token")) {
+    (void)test_stub_header(req, "X-aws-ec2-metadata-token", value, sizeof(value));
+    if (imds && strcmp(value, "imds-token") != 0) {
         test_stub_answer(req, 401, NULL, "");
         return true;
     }

@@ -492,6 +492,9 @@ static void expired_keys_are_replaced_once(void **state)
 static void nonsense_in_answers_is_corrupt(void **state)
 {
     (void)state;
+    static const char deep[] =
+        "<a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a/>"
+        "</a></a></a></a></a></a></a></a></a></a></a></a></a></a></a></a></a>";
     static const char *const lists[] = {
         "",
         "not xml",
@@ -501,9 +504,7 @@ static void nonsense_in_answers_is_corrupt(void **state)
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
         "<Other/>",
         "<!DOCTYPE x [<!ENTITY a \"b\">]><ListBucketResult>&a;</ListBucketResult>",
-        "<a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a/></a></a></a></a></a></a></a></a></"
-        "a>"
-        "</a></a></a></a></a></a></a></a>"};
+        deep};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
         answer("list-type", 1, 200, lists[i]);
         assert_int_equal(do_list(&fx.err), KN_E_CORRUPT);
