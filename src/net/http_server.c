@@ -300,6 +300,7 @@ static enum MHD_Result answer(KnHttpdExchange *ex)
     return kn_httpd_answer_queue(ex);
 }
 
+/* Its parameters are the library's. NOLINTNEXTLINE(readability-function-size) */
 static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *data,
                                  size_t *len, void **context)

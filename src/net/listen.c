@@ -63,20 +63,22 @@ static KnCode listen_on(const struct addrinfo *ai, const char *address, int *ret
 /* The address as the system knows it now: with the port that port 0 became. */
 static void name_socket(int fd, KnListen *listening)
 {
-    struct sockaddr_storage bound = {0};
+    union { /* each as large as it is */
+        struct sockaddr any;
+        struct sockaddr_in in4;
+        struct sockaddr_in6 in6;
+    } bound = {.in6 = {0}};
     socklen_t len = sizeof(bound);
     char host[INET6_ADDRSTRLEN] = "";
-    (void)getsockname(fd, (struct sockaddr *)&bound, &len);
-    if (bound.ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&bound;
-        listening->port = ntohs(in6->sin6_port);
-        (void)inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+    (void)getsockname(fd, &bound.any, &len);
+    if (bound.any.sa_family == AF_INET6) {
+        listening->port = ntohs(bound.in6.sin6_port);
+        (void)inet_ntop(AF_INET6, &bound.in6.sin6_addr, host, sizeof(host));
         (void)snprintf(listening->text, sizeof(listening->text), "[%s]:%d", host, listening->port);
         return;
     }
-    const struct sockaddr_in *in4 = (const struct sockaddr_in *)&bound;
-    listening->port = ntohs(in4->sin_port);
-    (void)inet_ntop(AF_INET, &in4->sin_addr, host, sizeof(host));
+    listening->port = ntohs(bound.in4.sin_port);
+    (void)inet_ntop(AF_INET, &bound.in4.sin_addr, host, sizeof(host));
     (void)snprintf(listening->text, sizeof(listening->text), "%s:%d", host, listening->port);
 }
 
