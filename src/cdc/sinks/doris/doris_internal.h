@@ -167,7 +167,7 @@ KnCode kn_doris_body_read(void *arg, uint64_t offset, void *out, size_t cap, siz
 
 typedef struct KnDorisJson KnDorisJson;
 /** deletes: only the fields of key-only deletes. The plan must outlive it. */
-KnDorisJson *kn_doris_json_new(const KnDorisPlan *plan, bool deletes, KnDorisBody *out);
+KnDorisJson *kn_doris_json_new(const KnDorisPlan *plan, bool deletes, KnDorisBody *body);
 KnDorisJson *kn_doris_json_free(KnDorisJson *enc);
 /** One line a row. KN_E_REFUSED names column and value that the target cannot hold. */
 KN_NODISCARD KnCode kn_doris_json_rows(KnDorisJson *enc, const KnBatch *batch, KnErr *err);

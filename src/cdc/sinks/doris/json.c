@@ -22,6 +22,7 @@ typedef struct Column {
     const KnDorisField *field;
     int32_t limit; /* bytes of a text; -1 = none */
     bool not_null;
+    bool text;    /* also bytes: it has a length */
     size_t index; /* in the batch */
 } Column;
 
@@ -54,6 +55,7 @@ static void init_column(Column *col, const KnDorisPlan *plan, size_t index)
                     .field = field,
                     .limit = sized ? type->length : -1,
                     .not_null = field->target->not_null,
+                    .text = kind == KN_COL_VARCHAR || kind == KN_COL_BLOB,
                     .index = index};
     if (kind == KN_COL_TIME && type->kind == KN_DORIS_BIGINT)
         col->put = kn_doris_put_of(KN_COL_INT64);
@@ -120,8 +122,7 @@ static KnCode put_value(KnDorisOut *out, const Column *col, const KnVector *vec,
         kn_doris_put_bytes(out, "null", 4);
         return KN_OK;
     }
-    bool text = vec->type->kind == KN_COL_VARCHAR || vec->type->kind == KN_COL_BLOB;
-    if (col->limit >= 0 && text && kn_vector_str(vec, row).len > (size_t)col->limit)
+    if (col->limit >= 0 && col->text && kn_vector_str(vec, row).len > (size_t)col->limit)
         return too_long(col, kn_vector_str(vec, row).len, err);
     return col->put(out, vec, row, err);
 }

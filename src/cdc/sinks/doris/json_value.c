@@ -54,7 +54,7 @@ static void put_i64(KnDorisOut *out, int64_t v)
 
 static void put_two(char *at, unsigned v)
 {
-    memcpy(at, PAIRS + v * 2, 2);
+    memcpy(at, PAIRS + (size_t)v * 2, 2);
 }
 
 #define INT_PUT(name, type)                                                                        \
