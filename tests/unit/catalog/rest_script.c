@@ -120,3 +120,49 @@ char *test_script_table(const char *which)
     kn_buf_char(&text, '}');
     return kn_buf_steal(&text, NULL);
 }
+
+/* ---- what the tests share ---- */
+
+static const char *const levels[] = {"s"};
+const KnTableIdent rest_ident = {.levels = levels, .n_levels = 1, .name = "t"};
+
+int rest_clean_environment(void **state)
+{
+    (void)state;
+    (void)unsetenv("KNUT_REST_TOKEN");
+    (void)unsetenv("KNUT_REST_CREDENTIAL");
+    (void)unsetenv("KNUT_REST_PASSWORD");
+    (void)unsetenv("BIFROST_CATALOG_TOKEN");
+    (void)unsetenv("BIFROST_CATALOG_CREDENTIAL");
+    return 0;
+}
+
+KnCatalog *rest_open_ok(const TestScript *script)
+{
+    KnLocator loc = {.rest = {.uri = test_script_uri(script)}};
+    KnCatalog *cat = NULL;
+    KnErr err = {0};
+    if (kn_catalog_rest_open(&loc, &cat, &err) != KN_OK)
+        fail_msg("open: %s", err.msg);
+    return cat;
+}
+
+KnTable *rest_load_ok(KnCatalog *cat)
+{
+    KnTable *tbl = NULL;
+    KnErr err = {0};
+    if (kn_table_load(cat, &rest_ident, &tbl, &err) != KN_OK)
+        fail_msg("load: %s", err.msg);
+    return tbl;
+}
+
+void rest_assert_said(const KnErr *err, const char *part)
+{
+    if (!strstr(err->msg, part))
+        fail_msg("'%s' is not in '%s'", part, err->msg);
+}
+
+const char *rest_which(const KnTable *tbl)
+{
+    return kn_metadata_property(tbl->md, "which", "");
+}

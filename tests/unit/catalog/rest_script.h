@@ -34,3 +34,23 @@ const char *test_script_uri(const TestScript *script);
 /** {"metadata-location": …, "metadata": …} of a new table whose property "which" is this; free().
  */
 char *test_script_table(const char *which);
+
+/* What the tests of the REST catalog share. */
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define NO_SUCH_TABLE                                                                              \
+    "{\"error\":{\"message\":\"Table does not exist: s.t\",\"type\":\"NoSuchTableException\","     \
+    "\"code\":404}}"
+#define NO_SUCH_NAMESPACE                                                                          \
+    "{\"error\":{\"message\":\"Namespace does not exist: s\",\"type\":"                            \
+    "\"NoSuchNamespaceException\",\"code\":404}}"
+
+extern const KnTableIdent rest_ident; /* s.t */
+
+/** For cmocka's set-up of a group: no secrets in the environment. */
+int rest_clean_environment(void **state);
+/** These fail the test when it does not work. */
+KnCatalog *rest_open_ok(const TestScript *script);
+KnTable *rest_load_ok(KnCatalog *cat);
+void rest_assert_said(const KnErr *err, const char *part);
+/** The property that tells tables of test_script_table() apart. */
+const char *rest_which(const KnTable *tbl);

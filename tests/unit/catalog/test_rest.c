@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labels: threads */
-/* The REST catalog against servers that follow a script: what it asks, and what it makes of
- * answers, good and bad. */
+/* test_rest.c - the REST catalog against servers that follow a script: what it asks, and what it
+ * makes of answers, good and bad. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,46 +13,7 @@
 #include <cmocka.h>
 
 #include "catalog/rest/rest_internal.h"
-#include "iceberg/write/commit_retry.h"
 #include "unit/catalog/rest_script.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define NO_SUCH_TABLE                                                                              \
-    "{\"error\":{\"message\":\"Table does not exist: s.t\",\"type\":\"NoSuchTableException\","     \
-    "\"code\":404}}"
-#define NO_SUCH_NAMESPACE                                                                          \
-    "{\"error\":{\"message\":\"Namespace does not exist: s\",\"type\":"                            \
-    "\"NoSuchNamespaceException\",\"code\":404}}"
-#define LOST                                                                                       \
-    "{\"error\":{\"message\":\"who knows\",\"type\":\"CommitStateUnknownException\","              \
-    "\"code\":500}}"
-#define CONFLICT                                                                                   \
-    "{\"error\":{\"message\":\"Requirement failed: branch main has changed\",\"type\":"            \
-    "\"CommitFailedException\",\"code\":409}}"
-
-static const char *const levels[] = {"s"};
-static const KnTableIdent ident = {.levels = levels, .n_levels = 1, .name = "t"};
-
-static int clean_environment(void **state)
-{
-    (void)state;
-    (void)unsetenv("KNUT_REST_TOKEN");
-    (void)unsetenv("KNUT_REST_CREDENTIAL");
-    (void)unsetenv("KNUT_REST_PASSWORD");
-    (void)unsetenv("BIFROST_CATALOG_TOKEN");
-    (void)unsetenv("BIFROST_CATALOG_CREDENTIAL");
-    return 0;
-}
-
-static KnCatalog *open_ok(const TestScript *script)
-{
-    KnLocator loc = {.rest = {.uri = test_script_uri(script)}};
-    KnCatalog *cat = NULL;
-    KnErr err = {0};
-    if (kn_catalog_rest_open(&loc, &cat, &err) != KN_OK)
-        fail_msg("open: %s", err.msg);
-    return cat;
-}
 
 static KnCode open_with(const KnRestFlags *flags, KnErr *err)
 {
@@ -61,26 +22,6 @@ static KnCode open_with(const KnRestFlags *flags, KnErr *err)
     KnCode rc = kn_catalog_rest_open(&loc, &cat, err);
     kn_catalog_close(cat);
     return rc;
-}
-
-static KnTable *load_ok(KnCatalog *cat)
-{
-    KnTable *tbl = NULL;
-    KnErr err = {0};
-    if (kn_table_load(cat, &ident, &tbl, &err) != KN_OK)
-        fail_msg("load: %s", err.msg);
-    return tbl;
-}
-
-static void assert_said(const KnErr *err, const char *part)
-{
-    if (!strstr(err->msg, part))
-        fail_msg("'%s' is not in '%s'", part, err->msg);
-}
-
-static const char *which(const KnTable *tbl)
-{
-    return kn_metadata_property(tbl->md, "which", "");
 }
 
 /* ---- configuration ---- */
@@ -112,7 +53,7 @@ static void prefix_and_separator_of_the_server_are_used(void **state)
                         kn_arena_printf(arena, "rest:%s#my wh", test_script_uri(script)));
     if (kn_table_load(cat, &odd, &tbl, &err) != KN_OK)
         fail_msg("%s", err.msg);
-    assert_string_equal(which(tbl), "a");
+    assert_string_equal(rest_which(tbl), "a");
     kn_table_free(tbl);
     kn_catalog_close(cat);
     test_script_end(script);
@@ -127,10 +68,10 @@ static void what_a_server_does_not_offer_is_not_asked_for(void **state)
                                .text = "{\"defaults\":{},\"overrides\":{},\"endpoints\":"
                                        "[\"GET /v1/{prefix}/namespaces\",7]}"}};
     TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
+    KnCatalog *cat = rest_open_ok(script);
     KnErr err = {0};
-    assert_int_equal(cat->ops->rename(cat, &ident, &ident, &err), KN_E_UNSUPPORTED);
-    assert_said(&err, "POST /v1/{prefix}/tables/rename");
+    assert_int_equal(cat->ops->rename(cat, &rest_ident, &rest_ident, &err), KN_E_UNSUPPORTED);
+    rest_assert_said(&err, "POST /v1/{prefix}/tables/rename");
     kn_catalog_close(cat);
     test_script_end(script);
 }
@@ -145,7 +86,7 @@ static void a_server_may_not_send_clients_elsewhere(void **state)
     TestScript *script = test_script_start(steps, COUNT(steps));
     KnErr err = {0};
     assert_int_equal(open_with(&(KnRestFlags){.uri = test_script_uri(script)}, &err), KN_E_REFUSED);
-    assert_said(&err, "10.1.2.3");
+    rest_assert_said(&err, "10.1.2.3");
     test_script_end(script);
 }
 
@@ -167,7 +108,7 @@ static void hostile_configurations_are_one_line(void **state)
         assert_int_equal(open_with(&(KnRestFlags){.uri = test_script_uri(script)}, &err),
                          KN_E_CORRUPT);
         assert_null(strchr(err.msg, '\n'));
-        assert_said(&err, "config");
+        rest_assert_said(&err, "config");
         test_script_end(script);
     }
 }
@@ -215,7 +156,7 @@ static void nonsense_flags_are_refused_before_anything_is_sent(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         KnErr err = {0};
         assert_int_equal(open_with(&cases[i].flags, &err), KN_E_INVAL);
-        assert_said(&err, cases[i].says);
+        rest_assert_said(&err, cases[i].says);
         assert_null(strstr(err.msg, "u:p"));
     }
 }
@@ -288,10 +229,10 @@ static void client_credentials_give_a_token_and_401_another(void **state)
     KnCatalog *cat = NULL;
     KnErr err = {0};
     assert_int_equal(kn_catalog_rest_open(&loc, &cat, &err), KN_OK);
-    kn_table_free(load_ok(cat));
+    kn_table_free(rest_load_ok(cat));
     KnTable *tbl = NULL;
-    assert_int_equal(kn_table_load(cat, &ident, &tbl, &err), KN_E_REFUSED);
-    assert_said(&err, "401 NotAuthorizedException: no");
+    assert_int_equal(kn_table_load(cat, &rest_ident, &tbl, &err), KN_E_REFUSED);
+    rest_assert_said(&err, "401 NotAuthorizedException: no");
     kn_catalog_close(cat);
     test_script_end(script);
     (void)unsetenv("KNUT_REST_CREDENTIAL");
@@ -322,8 +263,8 @@ static void a_token_is_renewed_before_it_ends(void **state)
          .text = table},
     };
     TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
-    kn_table_free(load_ok(cat));
+    KnCatalog *cat = rest_open_ok(script);
+    kn_table_free(rest_load_ok(cat));
     kn_catalog_close(cat);
     test_script_end(script);
     (void)unsetenv("KNUT_REST_CREDENTIAL");
@@ -354,8 +295,8 @@ static void a_bearer_is_exchanged_where_that_is_asked_for(void **state)
          .text = table},
     };
     TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
-    kn_table_free(load_ok(cat));
+    KnCatalog *cat = rest_open_ok(script);
+    kn_table_free(rest_load_ok(cat));
     kn_catalog_close(cat);
     test_script_end(script);
     (void)unsetenv("KNUT_REST_TOKEN");
@@ -373,7 +314,7 @@ static void refused_credentials_are_told_without_the_secret(void **state)
     TestScript *script = test_script_start(steps, COUNT(steps));
     KnErr err = {0};
     assert_int_equal(open_with(&(KnRestFlags){.uri = test_script_uri(script)}, &err), KN_E_REFUSED);
-    assert_said(&err, "401 invalid_client: unknown client");
+    rest_assert_said(&err, "401 invalid_client: unknown client");
     assert_null(strstr(err.msg, "hunter2"));
     test_script_end(script);
     (void)unsetenv("KNUT_REST_CREDENTIAL");
@@ -402,17 +343,17 @@ static void an_unchanged_table_is_not_read_again(void **state)
         {.asks = "GET /v1/namespaces/s/tables/t", .header = "-If-None-Match", .status = 304},
     };
     TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
-    KnTable *tbl = load_ok(cat);
+    KnCatalog *cat = rest_open_ok(script);
+    KnTable *tbl = rest_load_ok(cat);
     KnErr err = {0};
     const KnMetadata *first = tbl->md;
     assert_int_equal(kn_table_refresh(tbl, &err), KN_OK);
     assert_ptr_equal(tbl->md, first);
     assert_int_equal(kn_table_refresh(tbl, &err), KN_OK);
-    assert_string_equal(which(tbl), "b");
+    assert_string_equal(rest_which(tbl), "b");
     assert_int_equal(kn_table_refresh(tbl, &err), KN_E_CORRUPT);
-    assert_said(&err, "304");
-    assert_string_equal(which(tbl), "b");
+    rest_assert_said(&err, "304");
+    assert_string_equal(rest_which(tbl), "b");
     kn_table_free(tbl);
     kn_catalog_close(cat);
     test_script_end(script);
@@ -433,8 +374,8 @@ static void a_question_is_asked_again_after_a_passing_failure(void **state)
         {.asks = "GET /v1/namespaces/s/tables/t", .status = 200, .text = table},
     };
     TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
-    kn_table_free(load_ok(cat));
+    KnCatalog *cat = rest_open_ok(script);
+    kn_table_free(rest_load_ok(cat));
     kn_catalog_close(cat);
     test_script_end(script);
     free(table);
@@ -468,12 +409,12 @@ static void refusals_are_one_line_with_status_type_and_message(void **state)
                                    .extra = cases[i].extra,
                                    .text = cases[i].text}};
         TestScript *script = test_script_start(steps, COUNT(steps));
-        KnCatalog *cat = open_ok(script);
+        KnCatalog *cat = rest_open_ok(script);
         KnTable *tbl = NULL;
         KnErr err = {0};
-        assert_int_equal(kn_table_load(cat, &ident, &tbl, &err), cases[i].code);
-        assert_said(&err, cases[i].says);
-        assert_said(&err, "load table s.t");
+        assert_int_equal(kn_table_load(cat, &rest_ident, &tbl, &err), cases[i].code);
+        rest_assert_said(&err, cases[i].says);
+        rest_assert_said(&err, "load table s.t");
         assert_null(strchr(err.msg, '\n'));
         kn_catalog_close(cat);
         test_script_end(script);
@@ -497,10 +438,10 @@ static void tables_that_are_none_are_refused(void **state)
             TEST_CONFIG,
             {.asks = "GET /v1/namespaces/s/tables/t", .status = 200, .text = texts[i]}};
         TestScript *script = test_script_start(steps, COUNT(steps));
-        KnCatalog *cat = open_ok(script);
+        KnCatalog *cat = rest_open_ok(script);
         KnTable *tbl = NULL;
         KnErr err = {0};
-        KnCode rc = kn_table_load(cat, &ident, &tbl, &err);
+        KnCode rc = kn_table_load(cat, &rest_ident, &tbl, &err);
         assert_true(rc == KN_E_CORRUPT || rc == KN_E_UNSUPPORTED);
         assert_null(tbl);
         assert_null(strchr(err.msg, '\n'));
@@ -550,7 +491,7 @@ static void lists_go_through_pages_and_nested_namespaces(void **state)
         {.asks = "GET /v1/namespaces?pageToken=&pageSize=2&parent=b", .status = 400},
     };
     TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
+    KnCatalog *cat = rest_open_ok(script);
     KN_BUF_AUTO all = {0};
     kn_buf_init(&all, 4096);
     KnErr err = {0};
@@ -571,245 +512,15 @@ static void a_page_token_that_comes_back_ends_the_listing(void **state)
         {.asks = "GET /v1/namespaces?pageToken=p", .status = 200, .text = page},
     };
     TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
+    KnCatalog *cat = rest_open_ok(script);
     KN_BUF_AUTO all = {0};
     kn_buf_init(&all, 4096);
     KnErr err = {0};
     assert_int_equal(cat->ops->list(cat, gather, &all, &err), KN_E_CORRUPT);
-    assert_said(&err, "again and again");
+    rest_assert_said(&err, "again and again");
     kn_catalog_close(cat);
     test_script_end(script);
 }
-
-/* ---- changes ---- */
-
-static void a_missing_namespace_is_made_for_a_new_table(void **state)
-{
-    (void)state;
-    char *table = test_script_table("a");
-    const TestStep steps[] = {
-        TEST_CONFIG,
-        {.asks = "POST /v1/namespaces/s/tables", .status = 404, .text = NO_SUCH_NAMESPACE},
-        {.asks = "POST /v1/namespaces",
-         .body = "{\"namespace\":[\"s\"],\"properties\":{}}",
-         .status = 409},
-        {.asks = "POST /v1/namespaces/s/tables",
-         .body = "\"properties\":{\"format-version\":\"3\"}",
-         .status = 200,
-         .text = table},
-    };
-    TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
-    KN_ARENA_AUTO arena = kn_arena_new(0);
-    KnSchema *schema = NULL;
-    KnErr err = {0};
-    assert_int_equal(kn_schema_parse_text(arena, kn_str("id long"), &schema, &err), KN_OK);
-    KnCreateTable create = {.format_version = 3, .schema = schema};
-    KnTable *tbl = NULL;
-    if (kn_table_create(cat, &ident, &create, &tbl, &err) != KN_OK)
-        fail_msg("%s", err.msg);
-    kn_table_free(tbl);
-    kn_catalog_close(cat);
-    test_script_end(script);
-    free(table);
-}
-
-static const KnRequirement same_branch = {
-    .kind = KN_REQUIRE_REF_SNAPSHOT_ID, .text = "main", .number = -1};
-
-/* Sets the property "which" to "b". */
-static KnCode set_which(KnTable *tbl, KnErr *err)
-{
-    KN_JSON_AUTO set = json_pack("{s:s}", "which", "b");
-    KnUpdate update = {.kind = KN_UPDATE_SET_PROPERTIES, .properties = set};
-    KnTableCommit commit = {&same_branch, 1, &update, 1};
-    return kn_table_commit(tbl, &commit, err);
-}
-
-#define COMMIT_ASKS "POST /v1/namespaces/s/tables/t"
-#define LOAD_ASKS   "GET /v1/namespaces/s/tables/t"
-
-static KnCode commit_by(const TestStep *steps, size_t n, KnErr *err)
-{
-    TestScript *script = test_script_start(steps, n);
-    KnCatalog *cat = open_ok(script);
-    KnTable *tbl = load_ok(cat);
-    KnCode rc = set_which(tbl, err);
-    if (rc == KN_OK)
-        assert_string_equal(which(tbl), "b");
-    kn_table_free(tbl);
-    kn_catalog_close(cat);
-    test_script_end(script);
-    return rc;
-}
-
-static void a_commit_is_sent_once_with_requirements_and_updates(void **state)
-{
-    (void)state;
-    char *table = test_script_table("a"), *newer = test_script_table("b");
-    const TestStep steps[] = {
-        TEST_CONFIG,
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-        {.asks = COMMIT_ASKS,
-         .header = "-Idempotency-Key",
-         .body = "{\"identifier\":{\"namespace\":[\"s\"],\"name\":\"t\"},\"requirements\":["
-                 "{\"type\":\"assert-ref-snapshot-id\",\"ref\":\"main\",\"snapshot-id\":null}],"
-                 "\"updates\":[{\"action\":\"set-properties\",\"updates\":{\"which\":\"b\"}}]}",
-         .status = 200,
-         .text = newer},
-    };
-    KnErr err = {0};
-    assert_int_equal(commit_by(steps, COUNT(steps), &err), KN_OK);
-    free(table);
-    free(newer);
-}
-
-static void a_lost_commit_is_looked_for_and_never_sent_again(void **state)
-{
-    (void)state;
-    char *table = test_script_table("a"), *newer = test_script_table("b");
-    static const struct {
-        int status;
-        const char *extra, *text;
-    } losses[] = {
-        {0, NULL, NULL},
-        {-1, NULL, NULL},
-        {500, NULL, LOST},
-        {502, "Content-Type: text/html\r\n", "<html>"},
-        {503, "Retry-After: 0\r\n", ""},
-        {200, NULL, "<html>welcome to the hotel's network"},
-        {200, NULL, "{}"},
-    };
-    for (size_t i = 0; i < COUNT(losses); i++) {
-        const TestStep steps[] = {
-            TEST_CONFIG,
-            {.asks = LOAD_ASKS, .status = 200, .text = table},
-            {.asks = COMMIT_ASKS,
-             .status = losses[i].status,
-             .extra = losses[i].extra,
-             .text = losses[i].text},
-            {.asks = LOAD_ASKS, .status = 200, .text = newer},
-        };
-        KnErr err = {0};
-        assert_int_equal(commit_by(steps, COUNT(steps), &err), KN_OK);
-    }
-    free(table);
-    free(newer);
-}
-
-/* A table whose status checks are quick. */
-static char *quick_table(const char *name)
-{
-    char *table = test_script_table(name);
-    KN_ARENA_AUTO arena = kn_arena_new(0);
-    const char *at = strstr(table, "\"which\"");
-    char *quick = strdup(kn_arena_printf(arena,
-                                         "%.*s\"commit.status-check.num-retries\":\"1\","
-                                         "\"commit.status-check.min-wait-ms\":\"1\",%s",
-                                         (int)(at - table), table, at));
-    free(table);
-    return quick;
-}
-
-static void a_commit_that_cannot_be_found_is_unknown(void **state)
-{
-    (void)state;
-    char *table = quick_table("a");
-    const TestStep steps[] = {
-        TEST_CONFIG,
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-        {.asks = COMMIT_ASKS, .status = 504},
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-    };
-    KnErr err = {0};
-    assert_int_equal(commit_by(steps, COUNT(steps), &err), KN_E_UNKNOWN);
-    assert_said(&err, "may or may not");
-    assert_said(&err, "504");
-    free(table);
-}
-
-static void a_lost_race_is_tried_again_while_the_requirements_hold(void **state)
-{
-    (void)state;
-    char *table = test_script_table("a"), *newer = test_script_table("b");
-    const TestStep steps[] = {
-        TEST_CONFIG,
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-        {.asks = COMMIT_ASKS, .status = 409, .text = CONFLICT},
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-        {.asks = COMMIT_ASKS, .status = 429, .extra = "Retry-After: 0\r\n"},
-        {.asks = COMMIT_ASKS, .status = 200, .text = newer},
-    };
-    KnErr err = {0};
-    assert_int_equal(commit_by(steps, COUNT(steps), &err), KN_OK);
-    free(table);
-    free(newer);
-}
-
-static void a_token_that_ends_in_mid_commit_is_renewed(void **state)
-{
-    (void)state;
-    char *table = test_script_table("a"), *newer = test_script_table("b");
-    (void)setenv("KNUT_REST_CREDENTIAL", "me:secret", 1);
-    const TestStep steps[] = {
-        {.asks = "POST /v1/oauth/tokens", .status = 200, .text = "{\"access_token\":\"one\"}"},
-        TEST_CONFIG,
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-        {.asks = COMMIT_ASKS, .header = "Authorization: Bearer one", .status = 401},
-        {.asks = "POST /v1/oauth/tokens", .status = 200, .text = "{\"access_token\":\"two\"}"},
-        {.asks = COMMIT_ASKS, .header = "Authorization: Bearer two", .status = 200, .text = newer},
-    };
-    KnErr err = {0};
-    assert_int_equal(commit_by(steps, COUNT(steps), &err), KN_OK);
-    (void)unsetenv("KNUT_REST_CREDENTIAL");
-    free(table);
-    free(newer);
-}
-
-static void with_an_idempotency_key_a_lost_commit_is_sent_again(void **state)
-{
-    (void)state;
-    char *table = test_script_table("a"), *newer = test_script_table("b");
-    const TestStep steps[] = {
-        {.asks = "GET /v1/config",
-         .status = 200,
-         .text = "{\"defaults\":{},\"overrides\":{},\"idempotency-key-lifetime\":\"PT30M\"}"},
-        {.asks = LOAD_ASKS, .status = 200, .text = table},
-        {.asks = COMMIT_ASKS, .status = 0},
-        {.asks = COMMIT_ASKS, .status = 503, .extra = "Retry-After: 0\r\n"},
-        {.asks = COMMIT_ASKS, .status = 200, .text = newer},
-    };
-    KnErr err = {0};
-    assert_int_equal(commit_by(steps, COUNT(steps), &err), KN_OK);
-    free(table);
-    free(newer);
-}
-
-static void a_drop_whose_answer_was_lost_is_done_when_the_table_is_gone(void **state)
-{
-    (void)state;
-    const TestStep steps[] = {
-        {.asks = "GET /v1/config",
-         .status = 200,
-         .text = "{\"defaults\":{},\"overrides\":{},\"idempotency-key-lifetime\":\"PT30M\"}"},
-        {.asks = "DELETE /v1/namespaces/s/tables/t?purgeRequested=false", .status = -1},
-        {.asks = "DELETE /v1/namespaces/s/tables/t?purgeRequested=false",
-         .status = 404,
-         .text = NO_SUCH_TABLE},
-        {.asks = "DELETE /v1/namespaces/s/tables/t?purgeRequested=false",
-         .status = 404,
-         .text = NO_SUCH_TABLE},
-    };
-    TestScript *script = test_script_start(steps, COUNT(steps));
-    KnCatalog *cat = open_ok(script);
-    KnErr err = {0};
-    assert_int_equal(cat->ops->drop(cat, &ident, &err), KN_OK);
-    assert_int_equal(cat->ops->drop(cat, &ident, &err), KN_E_NOTFOUND);
-    kn_catalog_close(cat);
-    test_script_end(script);
-}
-
 /* ---- what is lent ---- */
 
 static void the_longest_prefix_lends_its_keys(void **state)
@@ -830,7 +541,6 @@ static void the_longest_prefix_lends_its_keys(void **state)
     assert_null(kn_remote_lent(lent, kn_str("s3://c/x")));
     assert_null(kn_remote_lent(NULL, kn_str("s3://c/x")));
 }
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -851,15 +561,7 @@ int main(void)
         cmocka_unit_test(tables_that_are_none_are_refused),
         cmocka_unit_test(lists_go_through_pages_and_nested_namespaces),
         cmocka_unit_test(a_page_token_that_comes_back_ends_the_listing),
-        cmocka_unit_test(a_missing_namespace_is_made_for_a_new_table),
-        cmocka_unit_test(a_commit_is_sent_once_with_requirements_and_updates),
-        cmocka_unit_test(a_lost_commit_is_looked_for_and_never_sent_again),
-        cmocka_unit_test(a_commit_that_cannot_be_found_is_unknown),
-        cmocka_unit_test(a_lost_race_is_tried_again_while_the_requirements_hold),
-        cmocka_unit_test(a_token_that_ends_in_mid_commit_is_renewed),
-        cmocka_unit_test(with_an_idempotency_key_a_lost_commit_is_sent_again),
-        cmocka_unit_test(a_drop_whose_answer_was_lost_is_done_when_the_table_is_gone),
         cmocka_unit_test(the_longest_prefix_lends_its_keys),
     };
-    return cmocka_run_group_tests_name("rest", tests, clean_environment, NULL);
+    return cmocka_run_group_tests_name("rest", tests, rest_clean_environment, NULL);
 }
