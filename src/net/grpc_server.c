@@ -98,7 +98,7 @@ static void status_init(Status *status, int code, const char *message)
 /* out (may be NULL) is sent before it; a head is sent when none was. */
 static void send_end(KnH2Stream *st, bool head_sent, KnBuf *out, int code, const char *message)
 {
-    Status status;
+    Status status = {0};
     status_init(&status, code, message);
     KnH2Field fields[N_HEAD_ENCODING + 2];
     size_t n_head = code == KN_GRPC_UNIMPLEMENTED ? N_HEAD_ENCODING : N_HEAD;

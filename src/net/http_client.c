@@ -202,7 +202,8 @@ void kn_http_perform_all(KnHttpClient *client, KnHttpCall *calls, size_t n, int 
 {
     if (n == 0)
         return;
-    KnHttpTransfer one, *transfers = n == 1 ? &one : calloc(n, sizeof(*transfers));
+    KnHttpTransfer one = {0};
+    KnHttpTransfer *transfers = n == 1 ? &one : calloc(n, sizeof(*transfers));
     if (!transfers)
         abort();
     Drive drive = {.client = client,
@@ -283,8 +284,8 @@ KnHttpClient *kn_http_client_free(KnHttpClient *client)
 {
     if (!client)
         return NULL;
-    kn_vec_foreach (&client->lanes, lane)
-        *lane = lane_free(*lane);
+    for (size_t i = 0; i < client->lanes.len; i++)
+        (void)lane_free(client->lanes.items[i]);
     kn_vec_done(&client->lanes);
     free((char *)client->options.ca_file);
     free((char *)client->options.client_cert);

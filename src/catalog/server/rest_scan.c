@@ -392,7 +392,7 @@ KnCode kn_rest_plan_scan(KnRestCall *call, KnErr *err)
     kn_arena_defer(call->arena, table_done, scan.tbl);
     KN_TRY(read_request(&scan, err));
     if (!scan.snapshot)
-        return answer_tasks(&scan, NULL, 0, err);
+        return answer_tasks(&scan, &(const KnScanTask *){NULL}, 0, err);
     KnPlanOptions opts = {scan.snapshot, scan.names.schema, scan.filter};
     KN_TRY(kn_plan_scan(scan.tbl, &opts, &plan, err));
     kn_arena_defer(call->arena, plan_done, plan);
