@@ -3,14 +3,17 @@
  * err.c - filling and wrapping KnErr.
  *
  * The text is formatted into a buffer on the stack first and copied after, so that arguments may
- * point into the KnErr itself. A message stays one line: control characters become spaces. What
- * does not fit loses its tail, and "..." says so. Thread-safe: only the caller's KnErr is touched.
+ * point into the KnErr itself. A message stays one line of UTF-8: control characters become spaces,
+ * bytes that are no text question marks. What does not fit loses its tail, and "..." says so.
+ * Thread-safe: only the caller's KnErr is touched.
  */
 #include "base/err.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/str.h"
 
 static const char *const code_names[KN_E_MAX_] = {
     [KN_OK] = "ok",
@@ -65,11 +68,17 @@ const char *kn_errno_text(int sys_errno)
  */
 static void msg_tidy(char *msg, size_t cap, int wanted)
 {
-    for (char *p = msg; *p; ++p)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = ' ';
     if (wanted >= 0 && (size_t)wanted >= cap)
         memcpy(msg + cap - 4, "...", 4);
+    const char *end = msg + strlen(msg);
+    for (char *p = msg; p < end;) {
+        size_t n = kn_str_utf8_len((KnStr){p, (size_t)(end - p)});
+        if (n == 0)
+            *p = '?';
+        else if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = ' ';
+        p += n ? n : 1;
+    }
 }
 
 KnCode kn_err_set_at(KnErr *err, const char *file, int line, KnCode code, const char *fmt, ...)

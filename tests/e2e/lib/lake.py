@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,7 +68,7 @@ class Table:
     def pointer(self):
         """The metadata document that is current."""
         namespace, _, name = self.name.rpartition(".")
-        with sqlite3.connect(self.db) as db:
+        with closing(sqlite3.connect(self.db)) as db, db:
             row = db.execute("SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? "
                              "AND table_name = ?", (namespace, name)).fetchone()
         return plain(row[0])
@@ -75,7 +76,7 @@ class Table:
     def point(self, document):
         """Makes document the current one, as another tool's commit would."""
         namespace, _, name = self.name.rpartition(".")
-        with sqlite3.connect(self.db) as db:
+        with closing(sqlite3.connect(self.db)) as db, db:
             n = db.execute("UPDATE iceberg_tables SET previous_metadata_location = metadata_location, "
                            "metadata_location = ? WHERE table_namespace = ? AND table_name = ?",
                            (f"file://{document}", namespace, name)).rowcount

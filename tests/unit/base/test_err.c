@@ -85,6 +85,14 @@ static void a_message_stays_one_line_and_may_use_the_old_one(void **state)
     assert_string_equal(err.msg, "again: two lines and ");
 }
 
+static void bytes_that_are_no_text_are_shown_as_such(void **state)
+{
+    (void)state;
+    KnErr err = {0};
+    (void)kn_err_set(&err, KN_E_CORRUPT, "file %s", "a\xfb/\xc3\xa9\xe2\x82");
+    assert_string_equal(err.msg, "file a?/\xc3\xa9??");
+}
+
 static void every_code_has_a_name_and_an_exit_status(void **state)
 {
     (void)state;
@@ -129,6 +137,7 @@ int main(void)
         cmocka_unit_test(wrapping_prefixes_and_keeps_the_rest),
         cmocka_unit_test(a_long_message_loses_its_tail_visibly),
         cmocka_unit_test(a_message_stays_one_line_and_may_use_the_old_one),
+        cmocka_unit_test(bytes_that_are_no_text_are_shown_as_such),
         cmocka_unit_test(every_code_has_a_name_and_an_exit_status),
         cmocka_unit_test(try_returns_on_failure_only),
     };

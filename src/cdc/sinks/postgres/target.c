@@ -2,7 +2,9 @@
 /*
  * target.c - whose rows are in the target: the destination's half of the history check.
  *
- * _knut_loads lists every load in order (seq, given under the target's lock). A window may begin
+ * _knut_loads lists every load of a target in order: seq is one more than the last, under the
+ * target's lock. (Not a sequence of PostgreSQL's: one in a database that was made from a template
+ * may give numbers twice after a crash.) A window may begin
  * when the load that the journal has proven last is there, and every later load into the target
  * belongs to this very window. The first window of an epoch takes the target instead: an empty one,
  * or, after a reload, whatever is in it goes in the transaction that records the claim.
@@ -60,10 +62,12 @@ KnCode kn_pg_record_load(KnPg *pg, const char *label, int64_t rows, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(1024);
     return kn_pg_run(pg, NULL, err,
-                     "INSERT INTO %s(label, delivery, target, win, rows) VALUES (%s, %s, %s, %s, "
-                     "%" PRId64 ")",
+                     "INSERT INTO %s(seq, label, delivery, target, win, rows) SELECT "
+                     "coalesce(max(seq), 0) + 1, %s, %s, %s, %s, %" PRId64
+                     " FROM %s WHERE target = %s",
                      pg->loads, kn_pg_text(arena, label), kn_pg_text(arena, pg->delivery),
-                     kn_pg_text(arena, pg->target), kn_pg_text(arena, pg->win_id), rows);
+                     kn_pg_text(arena, pg->target), kn_pg_text(arena, pg->win_id), rows, pg->loads,
+                     kn_pg_text(arena, pg->target));
 }
 
 /* ---- the check of histories ---- */
@@ -145,14 +149,15 @@ static KnCode create_loads(KnPg *pg, KnErr *err)
     KN_TRY(kn_pg_has_table(pg, "_knut_loads", &there, err));
     if (there)
         return KN_OK;
-    return kn_pg_run(pg, NULL, err,
-                     "CREATE TABLE %s(seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, label "
-                     "text NOT NULL UNIQUE, delivery text NOT NULL, target text NOT NULL, win text "
-                     "NOT NULL, rows bigint NOT NULL, loaded_at timestamp with time zone NOT NULL "
-                     "DEFAULT now()); CREATE TABLE %s(target text NOT NULL, position integer NOT "
-                     "NULL, field_id integer NOT NULL, name text NOT NULL, type text NOT NULL, "
-                     "field text NOT NULL, PRIMARY KEY (target, field_id))",
-                     pg->loads, pg->columns);
+    return kn_pg_run(
+        pg, NULL, err,
+        "CREATE TABLE %s(seq bigint NOT NULL, label text NOT NULL UNIQUE, delivery text "
+        "NOT NULL, target text NOT NULL, win text NOT NULL, rows bigint NOT NULL, "
+        "loaded_at timestamp with time zone NOT NULL DEFAULT now(), PRIMARY KEY "
+        "(target, seq)); CREATE TABLE %s(target text NOT NULL, position integer NOT "
+        "NULL, field_id integer NOT NULL, name text NOT NULL, type text NOT NULL, "
+        "field text NOT NULL, PRIMARY KEY (target, field_id))",
+        pg->loads, pg->columns);
 }
 
 static KnCode take_target(KnPg *pg, const KnSinkWindow *win, KnErr *err)
