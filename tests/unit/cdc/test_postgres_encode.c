@@ -37,9 +37,9 @@ static __int128 decode_numeric(const KnBuf *buf, int scale)
     unsigned __int128 value = 0;
     int pad = (4 - scale % 4) % 4, groups = (scale + pad) / 4;
     assert_true(n == 0 || u16(buf->data + 12) != 0);
-    assert_true(n == 0 || u16(buf->data + 10 + 2 * n) != 0);
+    assert_true(n == 0 || u16(buf->data + 10 + 2 * (size_t)n) != 0);
     for (int i = 0; i <= weight + groups; ++i) {
-        int group = i < n ? u16(buf->data + 12 + 2 * i) : 0;
+        int group = i < n ? u16(buf->data + 12 + 2 * (size_t)i) : 0;
         bool last = i == weight + groups;
         assert_true(group < 10000);
         for (int p = 0; last && p < pad; ++p) {
