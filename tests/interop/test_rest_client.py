@@ -251,7 +251,7 @@ def test_an_unchanged_table_costs_no_document(table, proxy):
 
 def test_a_prefix_that_is_none_is_said(knut, table):
     knut("table", "show", "--rest-uri", table.uri + "/nowhere", "--table", table.name).fails((1, 2, 3), "config")
-    knut("table", "show", *table.locator, "--rest-option", "prefix=wrong").fails((1, 3), "wrong")
+    knut("table", "show", *table.locator, "--rest-option", "prefix=wrong").fails((1, 2, 3), "wrong")
 
 
 def test_writers_that_race_lose_nothing(table):
