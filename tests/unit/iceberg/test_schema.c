@@ -258,7 +258,7 @@ static void wrong_texts_say_where(void **state)
         {"a decimal(99,2)", "position 3: type 'decimal(99,2)': a decimal has a precision of 1 to "
                             "38 and a scale up to that"},
         {"a int, a long", "multiple fields for name a: 1 and 2"},
-        {"a \xff", "position 3: type '\xff' is not known"},
+        {"a \xff", "position 3: type '?' is not known"},
         {"\xff int", "position 2: the name before is not UTF-8"},
     };
     Meta *m = *state;
