@@ -90,11 +90,15 @@ static KnCode open_fronts(Serving *serving, KnErr *err)
     return KN_OK;
 }
 
-/* Where the fronts are: on standard output, and in the file that scripts wait for. */
+/* Where the fronts are: in the file that scripts wait for, and then on standard output, so that who
+ * has read that finds the file. */
 static KnCode tell_addresses(const KnCall *call, const Serving *serving, KnErr *err)
 {
     static const KnOutColumn columns[] = {{"front", false}, {"url", false}};
     const KnServeOptions *opts = serving->opts;
+    if (opts->port_file)
+        KN_TRY(kn_serve_write_ports(opts->port_file, serving->fronts, serving->n_fronts,
+                                    call->arena, err));
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 2);
     for (size_t i = 0; i < serving->n_fronts; i++) {
         const KnServeFront *front = &serving->fronts[i];
@@ -102,10 +106,7 @@ static KnCode tell_addresses(const KnCall *call, const Serving *serving, KnErr *
         kn_out_text(out, kn_arena_printf(call->arena, "%s://%s", opts->tls_cert ? "https" : "http",
                                          front->listening.text));
     }
-    KN_TRY(kn_out_close(out, err));
-    return opts->port_file ? kn_serve_write_ports(opts->port_file, serving->fronts,
-                                                  serving->n_fronts, call->arena, err)
-                           : KN_OK;
+    return kn_out_close(out, err);
 }
 
 static KnCode close_all(Serving *serving, KnErr *err)
