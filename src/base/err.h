@@ -60,6 +60,14 @@ static inline KnCode kn_code_failed_(KnCode code)
         kn_about_code_;                                                                            \
     })
 
+/** The failure is another kind to those above: its message stays. Returns code. */
+static inline KnCode kn_err_recode(KnErr *err, KnCode code)
+{
+    if (err)
+        err->code = code;
+    return code;
+}
+
 /* Hand a failure to the caller unchanged. The only macro in the tree that returns. */
 #define KN_TRY(expr)                                                                               \
     do {                                                                                           \

@@ -110,6 +110,20 @@ KnCode kn_sink_target_parse(KnArena *arena, const char *target, const char **ret
     return KN_OK;
 }
 
+const char *const *kn_sink_copy_keys(KnArena *arena, const KnSinkWindow *win)
+{
+    const char **keys = kn_arena_zalloc(arena, (win->n_keys + 1) * sizeof(*keys));
+    for (size_t i = 0; i < win->n_keys; ++i)
+        keys[i] = kn_arena_strdup(arena, win->keys[i]);
+    return keys;
+}
+
+void kn_sink_add_difference(KnBuf *out, const char *column, const char *here, const char *there)
+{
+    kn_buf_printf(out, "%scolumn %s: %s in the source, %s in the target", out->len ? "; " : "",
+                  column, here, there);
+}
+
 KnSink *kn_sink_close(KnSink *sink)
 {
     if (sink)

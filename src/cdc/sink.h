@@ -132,6 +132,10 @@ struct KnSink {
 /** "duckdb:PATH" -> its ops and PATH. KN_E_INVAL lists the kinds there are. */
 KN_NODISCARD KnCode kn_sink_find(const char *spec, const KnSinkOps **ret, const char **ret_place,
                                  KnErr *err);
+/** For sinks: the window's keys, in arena. */
+const char *const *kn_sink_copy_keys(KnArena *arena, const KnSinkWindow *win);
+/** For probe(): one more difference of a column, in the words of all sinks with SQL. */
+void kn_sink_add_difference(KnBuf *out, const char *column, const char *here, const char *there);
 /** "t" -> {"main", "t"}; "s.t" -> {"s", "t"}; quoted parts may hold dots. In arena. */
 KN_NODISCARD KnCode kn_sink_target_parse(KnArena *arena, const char *target,
                                          const char **ret_schema, const char **ret_table,

@@ -235,11 +235,7 @@ KnCode kn_http_perform(KnHttpClient *client, const KnHttpRequest *req, KnHttpRes
 
 KnCode kn_http_settle(KnCode code, KnErr *err)
 {
-    if (code != KN_E_UNKNOWN)
-        return code;
-    if (err)
-        err->code = KN_E_IO;
-    return KN_E_IO;
+    return code == KN_E_UNKNOWN ? kn_err_recode(err, KN_E_IO) : code;
 }
 
 /* ---- the client ------------------------------------------------------------------------- */

@@ -157,11 +157,7 @@ KnCode kn_io_prepare_dir(KnFileIO *io, KnStr location, KnErr *err)
 
 KnCode kn_io_settled(KnCode code, KnErr *err)
 {
-    if (code != KN_E_UNKNOWN)
-        return code;
-    if (err)
-        err->code = KN_E_IO;
-    return KN_E_IO;
+    return code == KN_E_UNKNOWN ? kn_err_recode(err, KN_E_IO) : code;
 }
 
 KnFileIO *kn_io_close(KnFileIO *io)

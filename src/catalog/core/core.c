@@ -176,7 +176,7 @@ KnCode kn_core_write(KnCatalogCore *core, const KnDocument *doc, KnErr *err)
         KN_IGNORE(kn_io_remove(io, kn_str(location), NULL));
     /* The place is of our choosing: that it cannot be written is not the client's fault. */
     if (rc == KN_E_INVAL || rc == KN_E_NOTFOUND)
-        return err ? (err->code = KN_E_IO) : KN_E_IO;
+        return kn_err_recode(err, KN_E_IO);
     return kn_io_settled(rc, err);
 }
 

@@ -41,40 +41,17 @@ static void rest_close(KnCatalog *cat)
     free(rest);
 }
 
-static const KnCatalogOps rest_ops = {
-    .kind = "rest",
-    .read_only = false,
-    .id = rest_id,
-    .load = kn_remote_load,
-    .create = kn_remote_create,
-    .commit = kn_remote_commit,
-    .commit_all = kn_remote_commit_all,
-    .drop = kn_remote_drop,
-    .purge = kn_remote_purge,
-    .register_table = kn_remote_register,
-    .rename = kn_remote_rename,
-    .list = kn_remote_list,
-    .create_namespace = kn_remote_create_namespace,
-    .close = rest_close,
-};
-
-/* The same with a vendor that is for reading only. */
-static const KnCatalogOps read_only_ops = {
-    .kind = "rest",
-    .read_only = true,
-    .id = rest_id,
-    .load = kn_remote_load,
-    .create = kn_remote_create,
-    .commit = kn_remote_commit,
-    .commit_all = kn_remote_commit_all,
-    .drop = kn_remote_drop,
-    .purge = kn_remote_purge,
-    .register_table = kn_remote_register,
-    .rename = kn_remote_rename,
-    .list = kn_remote_list,
-    .create_namespace = kn_remote_create_namespace,
-    .close = rest_close,
-};
+/* Of a vendor's catalog that is for reading only, and of all others. */
+#define REST_OPS(is_read_only)                                                                     \
+    {                                                                                              \
+        .kind = "rest", .read_only = (is_read_only), .id = rest_id, .load = kn_remote_load,        \
+        .create = kn_remote_create, .commit = kn_remote_commit,                                    \
+        .commit_all = kn_remote_commit_all, .drop = kn_remote_drop, .purge = kn_remote_purge,      \
+        .register_table = kn_remote_register, .rename = kn_remote_rename, .list = kn_remote_list,  \
+        .create_namespace = kn_remote_create_namespace, .close = rest_close,                       \
+    }
+static const KnCatalogOps rest_ops = REST_OPS(false);
+static const KnCatalogOps read_only_ops = REST_OPS(true);
 
 static const KnS3Options *copy_s3(KnArena *arena, const KnS3Options *given)
 {

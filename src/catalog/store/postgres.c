@@ -207,9 +207,7 @@ static KnCode pg_commit(KnSqlConn *base, KnErr *err)
     if (PQresultStatus(res) != PGRES_COMMAND_OK) {
         rc = pg_failed(conn, res, "the answer to COMMIT was lost", err);
         if (pg_broken(base)) {
-            rc = KN_E_UNKNOWN;
-            if (err)
-                err->code = rc;
+            rc = kn_err_recode(err, KN_E_UNKNOWN);
         }
     } else if (strcmp(PQcmdStatus(res), "COMMIT") != 0) {
         rc = kn_err_set(err, KN_E_IO, "catalog %s: the transaction was rolled back",
@@ -264,8 +262,7 @@ static KnCode pg_settle(KnSqlDriver *drv, KnSqlConn **conn, KnErr *err)
     if (fate == ABORTED)
         return kn_err_set(err, KN_E_IO, "catalog %s: the commit was not applied: %s", drv->name,
                           "the connection was lost before the server had it");
-    err->code = KN_E_UNKNOWN;
-    return KN_E_UNKNOWN;
+    return kn_err_recode(err, KN_E_UNKNOWN);
 }
 
 /* ---- opening ---- */

@@ -167,9 +167,7 @@ static KnCode sqlite_commit(KnSqlConn *base, KnErr *err)
     if (untouched)
         return rc;
     base->doubtful = true;
-    if (err)
-        err->code = KN_E_UNKNOWN;
-    return KN_E_UNKNOWN;
+    return kn_err_recode(err, KN_E_UNKNOWN);
 }
 
 static bool sqlite_broken(const KnSqlConn *base)

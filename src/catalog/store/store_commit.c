@@ -398,8 +398,7 @@ static KnCode lost_at(const char *point, KnErr *err)
     KnCode rc = kn_fault_at(point, err);
     if (rc == KN_OK)
         return rc;
-    err->code = KN_E_UNKNOWN;
-    return KN_E_UNKNOWN;
+    return kn_err_recode(err, KN_E_UNKNOWN);
 }
 
 static KnCode run_batch(Batch *b, KnErr *err)

@@ -178,11 +178,7 @@ static KnCode parse_update(KnArena *arena, const json_t *json, KnUpdate *ret, Kn
 
 KnCode kn_request_code(KnCode rc, KnErr *err)
 {
-    if (rc != KN_E_CORRUPT)
-        return rc;
-    if (err)
-        err->code = KN_E_INVAL;
-    return KN_E_INVAL;
+    return rc == KN_E_CORRUPT ? kn_err_recode(err, KN_E_INVAL) : rc;
 }
 
 KnCode kn_updates_parse(KnArena *arena, const json_t *array, const KnUpdate **ret, size_t *ret_n,

@@ -80,6 +80,10 @@ KN_NODISCARD KnCode kn_metadata_to_json(const KnMetadata *md, KnBuf *ret, KnErr 
 /** Bytes that begin as gzip (1f 8b) are unpacked into plain, and *bytes is set to that; others stay
  * as they are. plain is initialised by the caller. */
 KN_NODISCARD KnCode kn_metadata_gunzip(KnStr *bytes, KnBuf *plain, KnErr *err);
+/** The JSON of a document's bytes, plain or gzip (of at most max bytes then); *ret is the caller's.
+ * source names it. */
+KN_NODISCARD KnCode kn_metadata_read_json(KnStr bytes, size_t max, const char *source, json_t **ret,
+                                          KnErr *err);
 KnMetadata *kn_metadata_ref(const KnMetadata *md);
 KnMetadata *kn_metadata_unref(KnMetadata *md); /* accepts NULL, returns NULL */
 /** Takes a reference that lives as long as arena. */

@@ -495,16 +495,19 @@ KnCode kn_metadata_gunzip(KnStr *bytes, KnBuf *plain, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_metadata_parse(KnStr bytes, const char *source, KnMetadata **ret, KnErr *err)
+KnCode kn_metadata_read_json(KnStr bytes, size_t max, const char *source, json_t **ret, KnErr *err)
 {
     KN_BUF_AUTO plain = {0};
-    KN_JSON_AUTO doc = NULL;
-
-    kn_buf_init(&plain, TEXT_MAX);
+    kn_buf_init(&plain, max);
     KnCode rc = kn_metadata_gunzip(&bytes, &plain, err);
     if (rc == KN_OK)
-        rc = kn_json_parse(bytes.ptr, bytes.len, &doc, err);
-    if (rc != KN_OK)
-        return kn_err_wrap(err, rc, "%s", source);
+        rc = kn_json_parse(bytes.ptr, bytes.len, ret, err);
+    return rc == KN_OK ? KN_OK : kn_err_wrap(err, rc, "%s", source);
+}
+
+KnCode kn_metadata_parse(KnStr bytes, const char *source, KnMetadata **ret, KnErr *err)
+{
+    KN_JSON_AUTO doc = NULL;
+    KN_TRY(kn_metadata_read_json(bytes, TEXT_MAX, source, &doc, err));
     return kn_metadata_parse_json(doc, source, ret, err);
 }

@@ -319,6 +319,14 @@ static const KnField *find_id(const KnType *type, int32_t id)
     return NULL;
 }
 
+const KnField *kn_type_field(const KnType *type, int32_t id)
+{
+    for (size_t i = 0; i < type->n_fields; i++)
+        if (type->fields[i].id == id)
+            return &type->fields[i];
+    return NULL;
+}
+
 const KnField *kn_schema_find_id(const KnSchema *schema, int32_t id)
 {
     return find_id(&schema->root, id);

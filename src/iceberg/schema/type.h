@@ -97,6 +97,8 @@ KN_NODISCARD KnCode kn_schema_parse_text(KnArena *arena, KnStr text, KnSchema **
  * read, as Java does. */
 KN_NODISCARD KnCode kn_schema_check_format(const KnSchema *schema, int32_t format_version,
                                            KnErr *err);
+/** A struct's own field, not one inside it. NULL = none. */
+const KnField *kn_type_field(const KnType *type, int32_t id);
 /** Any depth. NULL = none. */
 const KnField *kn_schema_find_id(const KnSchema *schema, int32_t id);
 /** "a", "st.a", "li.element", "mp.value.x": full dotted names; NULL = none. */

@@ -240,14 +240,8 @@ KnCode kn_view_parse_json(json_t *doc, const char *source, KnView **ret, KnErr *
 
 KnCode kn_view_parse(KnStr bytes, const char *source, KnView **ret, KnErr *err)
 {
-    KN_BUF_AUTO plain = {0};
     KN_JSON_AUTO doc = NULL;
-    kn_buf_init(&plain, TEXT_MAX);
-    KnCode rc = kn_metadata_gunzip(&bytes, &plain, err);
-    if (rc == KN_OK)
-        rc = kn_json_parse(bytes.ptr, bytes.len, &doc, err);
-    if (rc != KN_OK)
-        return kn_err_wrap(err, rc, "%s", source);
+    KN_TRY(kn_metadata_read_json(bytes, TEXT_MAX, source, &doc, err));
     return kn_view_parse_json(doc, source, ret, err);
 }
 

@@ -150,14 +150,6 @@ static const Column *find_name(const ColumnVec *cols, const char *name)
     return NULL;
 }
 
-static const KnField *find_field(const KnSchema *schema, int32_t id)
-{
-    for (size_t i = 0; i < schema->root.n_fields; ++i)
-        if (schema->root.fields[i].id == id)
-            return &schema->root.fields[i];
-    return NULL;
-}
-
 /* ---- may it be ---- */
 
 /* The engine's own spelling of a type, as its catalog has it. */
@@ -172,12 +164,6 @@ static KnCode canonical_type(KnDuck *duck, KnArena *arena, const char *sql_type,
     return KN_OK;
 }
 
-static void add_difference(KnBuf *out, const char *column, const char *here, const char *there)
-{
-    kn_buf_printf(out, "%scolumn %s: %s in the source, %s in the target", out->len ? "; " : "",
-                  column, here, there);
-}
-
 /* A target that was not made by us: same names, same types. */
 static KnCode compare_foreign(KnDuck *duck, KnArena *arena, const KnSchema *schema,
                               const ColumnVec *actual, KnBuf *diff, KnErr *err)
@@ -189,7 +175,7 @@ static KnCode compare_foreign(KnDuck *duck, KnArena *arena, const KnSchema *sche
         KN_TRY(type_text(arena, field, &text, err));
         KN_TRY(canonical_type(duck, arena, text, &want, err));
         if (!col || strcmp(col->sql_type, want) != 0)
-            add_difference(diff, field->name, want, col ? col->sql_type : "absent");
+            kn_sink_add_difference(diff, field->name, want, col ? col->sql_type : "absent");
     }
     return KN_OK;
 }
@@ -249,7 +235,7 @@ static KnCode compare_ours(KnArena *arena, const KnSchema *schema, const ColumnV
         const char *here, *there;
         KN_TRY(type_text(arena, field, &here, err));
         KN_TRY(type_text(arena, &old, &there, err));
-        add_difference(diff, field->name, here, there);
+        kn_sink_add_difference(diff, field->name, here, there);
     }
     return KN_OK;
 }
@@ -397,13 +383,13 @@ static KnCode rename_columns(KnDuck *duck, KnArena *arena, const KnSchema *schem
                              KnErr *err)
 {
     kn_vec_foreach (ours, col) {
-        const KnField *field = find_field(schema, col->field_id);
+        const KnField *field = kn_type_field(&schema->root, col->field_id);
         const char *between = kn_arena_printf(arena, "_knut_column_%" PRId32, col->field_id);
         if (!field || strcmp(field->name, col->name) != 0)
             KN_TRY(rename_column(duck, arena, col, between, err));
     }
     kn_vec_foreach (ours, col) {
-        const KnField *field = find_field(schema, col->field_id);
+        const KnField *field = kn_type_field(&schema->root, col->field_id);
         if (field)
             KN_TRY(rename_column(duck, arena, col, field->name, err));
     }
@@ -494,7 +480,7 @@ static KnCode alter(KnDuck *duck, KnArena *arena, const KnSchema *schema, Column
             KN_TRY(retype_column(duck, arena, field, col, err));
     }
     kn_vec_foreach (ours, col) {
-        if (!find_field(schema, col->field_id))
+        if (!kn_type_field(&schema->root, col->field_id))
             KN_TRY(drop_column(duck, arena, col, err));
     }
     return KN_OK;

@@ -31,14 +31,6 @@ static const char *type_sql(Convert *cv, const KnType *type)
     return kn_arena_strndup(cv->arena, buf.data, buf.len);
 }
 
-static const KnField *find_field(const KnType *type, int32_t id)
-{
-    for (size_t i = 0; i < type->n_fields; ++i)
-        if (type->fields[i].id == id)
-            return &type->fields[i];
-    return NULL;
-}
-
 static const char *default_value(Convert *cv, const KnField *field);
 
 /* A struct's default is {}: its fields have theirs. */
@@ -87,7 +79,7 @@ static const char *convert_struct(Convert *cv, const char *expr, const KnType *f
     kn_buf_init(&out, (size_t)4 << 20);
     kn_buf_printf(&out, "CASE WHEN %s IS NULL THEN NULL ELSE struct_pack(", expr);
     for (size_t i = 0; i < to->n_fields; ++i) {
-        const KnField *field = &to->fields[i], *old = find_field(from, field->id);
+        const KnField *field = &to->fields[i], *old = kn_type_field(from, field->id);
         const char *value = old ? NULL : default_value(cv, field);
         if (old) {
             const char *part = kn_arena_printf(cv->arena, "struct_extract(%s, %s)", expr,

@@ -133,9 +133,7 @@ static KnCode begin(KnSink *base, const KnSinkWindow *win, KnErr *err)
     duck->schema = win->schema; /* lives as long as the window: the caller's promise */
     duck->mode = win->mode;
     duck->n_keys = win->n_keys;
-    duck->keys = kn_arena_zalloc(duck->win_arena, (win->n_keys + 1) * sizeof(*duck->keys));
-    for (size_t i = 0; i < win->n_keys; ++i)
-        duck->keys[i] = kn_arena_strdup(duck->win_arena, win->keys[i]);
+    duck->keys = kn_sink_copy_keys(duck->win_arena, win);
     KN_TRY(kn_duck_claim(duck, win, err));
     duck->new_file = false;
     return kn_duck_evolve(duck, win->schema, err);

@@ -26,7 +26,7 @@ typedef struct KnDuck {
     const KnSchema *schema; /* copies of the window's */
     KnSinkMode mode;
     size_t n_keys;
-    const char **keys;
+    const char *const *keys;
 } KnDuck;
 
 /** The destination's half of the history check, the claim and the clearing; creates the target. */

@@ -18,14 +18,6 @@
 #include "base/fault.h"
 #include "cdc/sinks/postgres/postgres_internal.h"
 
-static const KnField *find_field(const KnSchema *schema, int32_t id)
-{
-    for (size_t i = 0; i < schema->root.n_fields; ++i)
-        if (schema->root.fields[i].id == id)
-            return &schema->root.fields[i];
-    return NULL;
-}
-
 static KnPgColumn *find_id(const KnPgColumnVec *cols, int32_t id)
 {
     kn_vec_foreach (cols, col)
@@ -89,13 +81,13 @@ static KnCode rename_columns(KnPg *pg, KnArena *arena, const KnSchema *schema, K
                              KnErr *err)
 {
     kn_vec_foreach (ours, col) {
-        const KnField *field = find_field(schema, col->field_id);
+        const KnField *field = kn_type_field(&schema->root, col->field_id);
         const char *between = kn_arena_printf(arena, "_knut_column_%" PRId32, col->field_id);
         if (!field || strcmp(field->name, col->name) != 0)
             KN_TRY(rename_column(pg, arena, col, between, err));
     }
     kn_vec_foreach (ours, col) {
-        const KnField *field = find_field(schema, col->field_id);
+        const KnField *field = kn_type_field(&schema->root, col->field_id);
         if (field)
             KN_TRY(rename_column(pg, arena, col, field->name, err));
     }
@@ -162,7 +154,7 @@ static KnCode alter(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColumn
             KN_TRY(retype_column(pg, arena, field, col, err));
     }
     kn_vec_foreach (ours, col) {
-        if (find_field(schema, col->field_id))
+        if (kn_type_field(&schema->root, col->field_id))
             continue;
         KN_FAULT("sink-alter", err);
         KN_TRY(kn_pg_run(pg, NULL, err, "ALTER TABLE %s DROP COLUMN %s", pg->target,

@@ -170,12 +170,6 @@ static bool takes(const char *actual, const char *want)
     return strncmp(want, "numeric(", 8) == 0 && strcmp(actual, "numeric") == 0;
 }
 
-static void add_difference(KnBuf *out, const char *column, const char *here, const char *there)
-{
-    kn_buf_printf(out, "%scolumn %s: %s in the source, %s in the target", out->len ? "; " : "",
-                  column, here, there);
-}
-
 /* A target that was not made by us. */
 static KnCode compare_actual(KnPg *pg, KnArena *arena, const KnSchema *schema,
                              const KnPgColumnVec *actual, KnBuf *diff, KnErr *err)
@@ -186,7 +180,7 @@ static KnCode compare_actual(KnPg *pg, KnArena *arena, const KnSchema *schema,
         const char *want;
         KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &want, err));
         if (!col || !takes(col->sql_type, want))
-            add_difference(diff, field->name, want, col ? col->sql_type : "absent");
+            kn_sink_add_difference(diff, field->name, want, col ? col->sql_type : "absent");
     }
     return KN_OK;
 }
@@ -213,7 +207,7 @@ static KnCode compare_ours(KnPg *pg, KnArena *arena, const KnSchema *schema,
         KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &want, err));
         if (col && (!kn_pg_convert(arena, "x", col->type, field->type) ||
                     (kn_type_equal(col->type, field->type) && strcmp(want, col->sql_type) != 0)))
-            add_difference(diff, field->name, want, col->sql_type);
+            kn_sink_add_difference(diff, field->name, want, col->sql_type);
     }
     return KN_OK;
 }

@@ -22,14 +22,6 @@ typedef struct Convert {
 static const char *convert_json(Convert *cv, const char *expr, const KnType *from,
                                 const KnType *to);
 
-static const KnField *find_field(const KnType *type, int32_t id)
-{
-    for (size_t i = 0; i < type->n_fields; ++i)
-        if (type->fields[i].id == id)
-            return &type->fields[i];
-    return NULL;
-}
-
 /* ---- defaults ---- */
 
 static bool is_nanos(const KnType *type)
@@ -123,7 +115,7 @@ static const char *convert_struct(Convert *cv, const char *expr, const KnType *f
 {
     const char *out = "'{}'::jsonb";
     for (size_t i = 0; i < to->n_fields; ++i) {
-        const KnField *field = &to->fields[i], *old = find_field(from, field->id);
+        const KnField *field = &to->fields[i], *old = kn_type_field(from, field->id);
         const char *value = old ? convert_json(cv,
                                                kn_arena_printf(cv->arena, "(%s -> %s)", expr,
                                                                kn_pg_text(cv->arena, old->name)),

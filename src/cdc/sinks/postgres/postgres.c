@@ -98,9 +98,7 @@ static KnCode begin(KnSink *base, const KnSinkWindow *win, KnErr *err)
     pg->schema = win->schema; /* lives as long as the window: the caller's promise */
     pg->mode = win->mode;
     pg->n_keys = win->n_keys;
-    pg->keys = kn_arena_zalloc(pg->win_arena, (win->n_keys + 1) * sizeof(*pg->keys));
-    for (size_t i = 0; i < win->n_keys; ++i)
-        pg->keys[i] = kn_arena_strdup(pg->win_arena, win->keys[i]);
+    pg->keys = kn_sink_copy_keys(pg->win_arena, win);
     KN_TRY(kn_pg_claim(pg, win, err));
     return kn_pg_evolve(pg, win, err);
 }

@@ -46,7 +46,7 @@ typedef struct KnPg {
     const KnSchema *schema; /* of the window: lives as long as it */
     KnSinkMode mode;
     size_t n_keys;
-    const char **keys;
+    const char *const *keys;
 } KnPg;
 
 /* ---- connection.c ---- */
