@@ -464,10 +464,10 @@ bool kn_httpd_close(KnHttpd *server, int64_t wait_us)
         return true;
     bool all = true;
     if (server->daemon) {
+        atomic_store(&server->draining, true); /* first: no answer after the door shut lacks it */
         int fd = MHD_quiesce_daemon(server->daemon);
         if (fd >= 0)
             (void)close(fd);
-        atomic_store(&server->draining, true);
         all = drain(server, wait_us);
     }
     server->pool =
