@@ -45,8 +45,8 @@ static void timestamp_patch(Walk *w)
     bool nanos = false;
     KnThriftField f = {0};
     while (kn_thrift_field_next(&w->t, &f)) {
-        if (f.id == 1 && f.type == KN_THRIFT_TRUE)
-            adjusted = f.header;
+        if (f.id == 1 && (f.type == KN_THRIFT_TRUE || f.type == KN_THRIFT_FALSE))
+            adjusted = f.type == KN_THRIFT_TRUE ? f.header : NULL; /* of two, the last counts */
         else if (f.id == 2 && f.type == KN_THRIFT_STRUCT)
             nanos = unit_is_nanos(&w->t);
         else
