@@ -238,9 +238,11 @@ static void pull_job(KnHttpdJob *job)
     kn_buf_init(&out, call->srv->opts.max_reply);
     KnErr err = {0};
     int code = KN_GRPC_CANCELLED;
+    /* Looked at before the call: what a method says of the end is said before the end. */
+    bool last = atomic_load(&call->srv->shut);
     if (!kn_h2_stream_is_gone(st))
         code = call->pub.method->call(call->self, &call->pub, &out, &err);
-    if (code == KN_GRPC_GO_ON && atomic_load(&call->srv->shut)) {
+    if (code == KN_GRPC_GO_ON && last) {
         code = KN_GRPC_UNAVAILABLE;
         kn_err_set(&err, KN_E_CANCELLED, "the server is shutting down");
     }
