@@ -239,11 +239,11 @@ def test_a_moved_table_writes_to_the_new_place(table, tmp_path):
 
 
 def test_many_alter_at_once_and_none_is_lost(table):
-    """Each adds a column of its own: whoever loses a race plans anew."""
+    """Each adds a column of its own: whoever loses a race plans anew, four times: five can all be done."""
     table.create("id long")
-    children = [table.knut.start("table", "alter", *table.locator, f"ADD COLUMN c{i} int") for i in range(6)]
+    children = [table.knut.start("table", "alter", *table.locator, f"ADD COLUMN c{i} int") for i in range(5)]
     for child in children:
         assert child.communicate()[1] == ""
     schema = next(s for s in table.metadata()["schemas"] if s["schema-id"] == table.metadata()["current-schema-id"])["fields"]
-    assert {f["name"] for f in schema} == {"id", *(f"c{i}" for i in range(6))}
-    assert len({f["id"] for f in schema}) == 7
+    assert {f["name"] for f in schema} == {"id", *(f"c{i}" for i in range(5))}
+    assert len({f["id"] for f in schema}) == 6

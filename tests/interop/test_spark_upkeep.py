@@ -13,7 +13,8 @@ from peers.pyice import Lake
 from peers.spark_upkeep import names
 
 
-@pytest.fixture(params=spark_tables.UPKEEP)
+# A table's files are put back where Spark had them: one worker at a time may do that.
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in spark_tables.UPKEEP])
 def kept(request, spark, knut, tmp_path):
     """A table of Spark's as it was before, in a catalog of ours; and what Spark did."""
     answer = spark.of("upkeep", request.param)
