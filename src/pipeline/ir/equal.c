@@ -3,30 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "pipeline/ir/decode_parts.h"
 #include "pipeline/ir/ir.h"
 
-/* Where in the value we are; the innermost place holds the outer ones. */
-typedef struct Place {
-    const struct Place *outer;
-    const char *name; /* of a field or variant; NULL = index counts */
-    size_t index;
-} Place;
-
-static void print_place(const Place *place, KnBuf *buf)
-{
-    if (!place)
-        return;
-    print_place(place->outer, buf);
-    if (place->name)
-        kn_buf_printf(buf, "%s%s", place->outer ? "." : "", place->name);
-    else
-        kn_buf_printf(buf, "[%zu]", place->index);
-}
-
-static bool differ(const Place *place, KnBuf *buf, const char *a, const char *b)
+static bool differ(const KnIrPath *place, KnBuf *buf, const char *a, const char *b)
 {
     if (buf) {
-        print_place(place, buf);
+        kn_ir_print_path(place, buf);
         kn_buf_printf(buf, ": %s / %s", a ? a : "(none)", b ? b : "(none)");
     }
     return false;
@@ -37,7 +20,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool same_lens(const Place *place, size_t a, size_t b, KnBuf *buf)
+static bool same_lens(const KnIrPath *place, size_t a, size_t b, KnBuf *buf)
 {
     if (a == b)
         return true;
@@ -47,23 +30,23 @@ static bool same_lens(const Place *place, size_t a, size_t b, KnBuf *buf)
     return differ(place, buf, left, right);
 }
 
-static bool same_names(const Place *place, KnIrItems a, KnIrItems b, KnBuf *buf)
+static bool same_names(const KnIrPath *place, KnIrItems a, KnIrItems b, KnBuf *buf)
 {
     const char *const *x = a.items, *const *y = b.items;
     for (size_t i = 0; i < a.len && i < b.len; i++)
         if (!same_text(x[i], y[i]))
-            return differ(&(Place){place, NULL, i}, buf, x[i], y[i]);
+            return differ(&(KnIrPath){place, NULL, i}, buf, x[i], y[i]);
     return same_lens(place, a.len, b.len, buf);
 }
 
-static bool same_pairs(const Place *place, KnIrItems a, KnIrItems b, KnBuf *buf)
+static bool same_pairs(const KnIrPath *place, KnIrItems a, KnIrItems b, KnBuf *buf)
 {
     const KnutPair *x = a.items, *y = b.items;
     for (size_t i = 0; i < a.len && i < b.len; i++) {
         if (!same_text(x[i].key, y[i].key))
-            return differ(&(Place){place, NULL, i}, buf, x[i].key, y[i].key);
+            return differ(&(KnIrPath){place, NULL, i}, buf, x[i].key, y[i].key);
         if (!same_text(x[i].value, y[i].value))
-            return differ(&(Place){place, x[i].key, 0}, buf, x[i].value, y[i].value);
+            return differ(&(KnIrPath){place, x[i].key, 0}, buf, x[i].value, y[i].value);
     }
     return same_lens(place, a.len, b.len, buf);
 }
@@ -73,19 +56,19 @@ typedef struct Two {
     const void *a, *b;
 } Two;
 
-static bool same_value(const Place *place, const KnIrType *type, Two two, KnBuf *buf);
+static bool same_value(const KnIrPath *place, const KnIrType *type, Two two, KnBuf *buf);
 
-static bool same_list(const Place *place, const KnIrField *field, Two two, KnBuf *buf)
+static bool same_list(const KnIrPath *place, const KnIrField *field, Two two, KnBuf *buf)
 {
     KnIrItems a = kn_ir_items(field, two.a), b = kn_ir_items(field, two.b);
     for (size_t i = 0; i < a.len && i < b.len; i++)
-        if (!same_value(&(Place){place, NULL, i}, field->type,
+        if (!same_value(&(KnIrPath){place, NULL, i}, field->type,
                         (Two){kn_ir_item(field, a, i), kn_ir_item(field, b, i)}, buf))
             return false;
     return same_lens(place, a.len, b.len, buf);
 }
 
-static bool same_inner(const Place *place, const KnIrField *field, Two two, KnBuf *buf)
+static bool same_inner(const KnIrPath *place, const KnIrField *field, Two two, KnBuf *buf)
 {
     Two inner = {kn_ir_inner(field, two.a), kn_ir_inner(field, two.b)};
     if (inner.a && inner.b)
@@ -113,7 +96,7 @@ static const char *print_number(const KnIrField *field, const void *base, char t
     return text;
 }
 
-static bool same_field(const Place *place, const KnIrField *field, Two two, KnBuf *buf)
+static bool same_field(const KnIrPath *place, const KnIrField *field, Two two, KnBuf *buf)
 {
     switch (field->kind) {
     case KN_IR_TEXT: {
@@ -144,9 +127,9 @@ static bool same_field(const Place *place, const KnIrField *field, Two two, KnBu
     return false;
 }
 
-static bool same_value(const Place *place, const KnIrType *type, Two two, KnBuf *buf)
+static bool same_value(const KnIrPath *place, const KnIrType *type, Two two, KnBuf *buf)
 {
-    Place variant = {place, NULL, 0};
+    KnIrPath variant = {place, NULL, 0};
     if (type->variants) {
         unsigned a = kn_ir_tag(two.a), b = kn_ir_tag(two.b);
         if (a != b)
@@ -157,7 +140,7 @@ static bool same_value(const Place *place, const KnIrType *type, Two two, KnBuf 
     size_t n;
     const KnIrField *fields = kn_ir_fields(type, two.a, &n);
     for (size_t i = 0; i < n; i++)
-        if (!same_field(&(Place){place, fields[i].name, 0}, &fields[i], two, buf))
+        if (!same_field(&(KnIrPath){place, fields[i].name, 0}, &fields[i], two, buf))
             return false;
     return true;
 }

@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "pipeline/surface/surfaces.h"
 
-const KnSurface *const kn_surfaces[] = {NULL};
+const KnSurface *const kn_surfaces[] = {&kn_surface_ron, &kn_surface_json, NULL};
 
 void kn_notes_add(KnNotes *notes, size_t line, size_t column, const char *fmt, ...)
 {
