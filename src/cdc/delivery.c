@@ -26,7 +26,7 @@
 #include "cdc/queue.h"
 #include "cdc/reader.h"
 
-#define QUEUE_BYTES ((uint64_t)16 << 20)
+#define QUEUE_BYTES ((uint64_t)8 << 20)
 
 /* ---- the ack ---- */
 

@@ -83,7 +83,7 @@ class FakeDoris:
     def check(self, table="t", db="d"):
         """What must hold after every scenario."""
         counts = self.counts()
-        for name in "bad_headers", "fe_body_bytes", "stray_body", "other_body_same_label":
+        for name in "bad_headers", "fe_body_bytes", "stray_body", "other_body_same_label", "crashes":
             assert counts.get(name, 0) == 0, counts
         labels = [label for _, label, _ in self.applied(table, db)]
         assert len(labels) == len(set(labels)), f"a label was applied twice: {labels}"

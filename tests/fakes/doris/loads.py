@@ -5,12 +5,18 @@ Sources: BE http/action/stream_load.cpp and http/utils.cpp, FE StreamLoadHandler
 NereidsLoadScanProvider.java of apache/doris.
 """
 import hashlib
+import importlib
 import json
 from dataclasses import dataclass, field
 
 from tables import Bad, DELETE_SIGN, Number, Plan, apply_expr, cast, parse_columns
 
 ZONES = {"UTC": 0, "Asia/Shanghai": 28800, "+08:00": 28800, "+00:00": 0}
+
+
+def _arrow():
+    """Loaded when it is first needed: Arrow's library takes longer to start than the whole stand-in."""
+    return importlib.import_module("arrow")
 
 
 @dataclass
@@ -58,6 +64,8 @@ def plan(table, headers, profile):
     for col in table.columns:
         if col.name.lower() not in given and col.not_null and col.default is None:
             raise Plan(f"errCode = 2, detailMessage = Column has no default value, column={col.name}")
+    if headers.get("format", "").lower() == "arrow":
+        _arrow().check_columns(sources, exprs, table)
     by_line = headers.get("read_json_by_line", "true" if profile >= "4.0" else "false").lower() == "true"
     return Load(table, headers.get("format", "csv").lower(), sources, exprs, merge, sequence, strict == "true",
                 float(headers.get("max_filter_ratio", "0")), ZONES.get(headers.get("timezone", "Asia/Shanghai"), 0),
@@ -85,9 +93,10 @@ def documents(load, body):
         yield from found if load.outer_array else [found]
 
 
-def decode(load, body):
-    """Fills load.rows from a JSON body; UnicodeDecodeError and ValueError are the document's."""
-    for doc in documents(load, body):
+def decode(load, body, profile):
+    """Fills load.rows from a body; UnicodeDecodeError and ValueError are the document's."""
+    found = _arrow().read(body, load.sources, load.table, profile) if load.format == "arrow" else documents(load, body)
+    for doc in found:
         load.total += 1
         try:
             load.rows.append(_row(load, doc))
@@ -98,7 +107,9 @@ def decode(load, body):
 
 def _value(load, col, value):
     try:
-        value = cast(value, col.type, load.zone)
+        if isinstance(value, Bad):
+            raise value
+        value = value if load.format == "arrow" else cast(value, col.type, load.zone)
     except Bad as bad:
         if load.strict or col.type.name in ("CHAR", "VARCHAR"):
             raise Bad(f"column({col.name}) {bad}") from None
@@ -128,6 +139,7 @@ def _row(load, doc):
     return values, sign, sequence
 
 
-def digest(body):
-    """Of the lines as a set: a repetition may bring them in another order."""
-    return hashlib.sha256(b"\n".join(sorted(body.split(b"\n")))).hexdigest()
+def digest(load):
+    """Of the rows as a set: a repetition may bring them in another order, or another format."""
+    rows = sorted(json.dumps(row, sort_keys=True, default=str) for row in load.rows)
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()

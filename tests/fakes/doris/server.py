@@ -8,6 +8,7 @@ stream_load_2pc.cpp, runtime/stream_load/stream_load_context.cpp of apache/doris
 import base64
 import json
 import re
+import sys
 import threading
 import time
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -15,7 +16,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import loads
 from faults import Faults
 from state import Exists, State
-from tables import Plan, parse_type, Column
+from tables import Column, Crash, Plan, parse_type
 from wire import Gone, listen, serve
 
 REQUIRED = ("expect", "content-length", "label", "group_commit", "timeout", "timezone", "format", "columns",
@@ -524,9 +525,18 @@ class BackendLoad:
             self.state.abort(self.txn, str(self.late_arg))
             self.say("Fail", self.late_arg)
             return True
-        self.state.note_body(self.db, self.label, loads.digest(self.body))
         try:
-            loads.decode(self.load, self.body)
+            loads.decode(self.load, self.body, self.doris.profile)
+            self.state.note_body(self.db, self.label, loads.digest(self.load))
+        except Crash as crash:
+            print(f"backend crash: {crash}", file=sys.stderr, flush=True)
+            self.state.count("crashes")
+            self.state.abort(self.txn, "BE restarted")
+            return False
+        except Plan as wrong:
+            self.state.abort(self.txn, str(wrong))
+            self.say("Fail", str(wrong))
+            return True
         except (ValueError, UnicodeDecodeError) as wrong:
             self.state.abort(self.txn, str(wrong))
             self.say("Fail", f"[DATA_QUALITY_ERROR]Parse json data failed: {wrong}")

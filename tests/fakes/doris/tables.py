@@ -27,6 +27,10 @@ class Plan(Exception):
     """A load or statement that cannot be planned: the server's words."""
 
 
+class Crash(Exception):
+    """What a backend does not survive, or reads as something else."""
+
+
 class Number(str):
     """A number as the text that the document had."""
 

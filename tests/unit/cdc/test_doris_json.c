@@ -31,11 +31,12 @@ static KnCode encode(KnArena *arena, const Case *c, KnDorisBody *body, KnErr *er
     KnSession *ses = NULL;
     KnStream *stream = NULL;
     const KnEngineOptions eopts = {.threads = 1};
+    const KnDorisSettings set = {0};
     assert_int_equal(kn_schema_parse_text(arena, kn_str(c->schema), &schema, err), KN_OK);
     assert_int_equal(kn_doris_table_parse(arena, kn_str(c->ddl), &table, err), KN_OK);
     const KnSinkWindow win = {
         .schema = schema, .keys = &c->key, .n_keys = c->key ? 1 : 0, .sequence = c->sequence};
-    if (kn_doris_plan(arena, &table, &win, "doris d.t", &plan, err) != KN_OK)
+    if (kn_doris_plan(arena, &set, &table, &win, &plan, err) != KN_OK)
         fail_msg("%s", err->msg);
     assert_int_equal(kn_engine_open(&eopts, &eng, err), KN_OK);
     assert_int_equal(kn_session_open(eng, &ses, err), KN_OK);
@@ -156,7 +157,8 @@ static void bytes_are_sent_as_text_and_turned_back(void **state)
     const char *ddl = TABLE("  `a` int NULL,\n  `B` text NULL\n");
     assert_int_equal(kn_doris_table_parse(arena, kn_str(ddl), &table, NULL), KN_OK);
     const KnSinkWindow win = {.schema = schema};
-    assert_int_equal(kn_doris_plan(arena, &table, &win, "w", &plan, NULL), KN_OK);
+    const KnDorisSettings set = {0};
+    assert_int_equal(kn_doris_plan(arena, &set, &table, &win, &plan, NULL), KN_OK);
     assert_string_equal(plan.columns, "`a`,`__knut_b1`,`B`=from_base64(`__knut_b1`)");
 }
 

@@ -67,10 +67,9 @@ static void add_properties(KnBuf *out, const KnDorisSettings *set, const KnSinkW
 {
     const char *between = "\nPROPERTIES (";
     if (win->n_keys) {
-        kn_buf_printf(out,
-                      "%s\n  \"enable_unique_key_merge_on_write\" = \"true\",\n"
-                      "  \"function_column.sequence_type\" = \"bigint\"",
-                      between);
+        kn_buf_printf(out, "%s\n  \"enable_unique_key_merge_on_write\" = \"true\"", between);
+        if (!set->arrow) /* whose columns are the table's and no more */
+            kn_buf_text(out, ",\n  \"function_column.sequence_type\" = \"bigint\"");
         between = ",";
     } else {
         kn_buf_printf(out, "%s\n  \"enable_duplicate_without_keys_by_default\" = \"true\"",

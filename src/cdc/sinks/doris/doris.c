@@ -131,7 +131,8 @@ static KnCode look(KnDoris *dor, const KnSinkWindow *win, KnErr *err)
     if (dor->target.group_commit)
         kn_debug("cdc", "doris-group-commit", KN_F("table", dor->where),
                  KN_F("mode", dor->target.group_commit));
-    return kn_doris_plan(dor->win_arena, &dor->target, win, dor->where, &dor->plan, err);
+    KnCode rc = kn_doris_plan(dor->win_arena, &dor->set, &dor->target, win, &dor->plan, err);
+    return rc == KN_OK ? rc : kn_err_wrap(err, rc, "%s", dor->where);
 }
 
 static KnCode probe(KnSink *base, const KnSinkWindow *win, KnErr *err)

@@ -7,9 +7,13 @@
  *   api.c       the frontend's small requests: health, schema, statements, states of labels
  *   table.c     the target as SHOW CREATE TABLE tells it; type.c its types
  *   plan.c      a window's columns against the target's: differences, or an encoder's plan
- *   json.c      rows as JSON lines (json_value.c their values); body.c where they wait for their
- * length to be known reply.c     what an answer means load.c      one chunk: frontend, backend,
- * verdict, again ddl.c       CREATE TABLE for a schema doris.c     the sink
+ *   json.c      rows as JSON lines (json_value.c their values)
+ *   arrow.c     rows as an Arrow stream (arrow_column.c, arrow_ipc.c); which targets take one
+ *   body.c      where they wait for their length to be known
+ *   reply.c     what an answer means
+ *   load.c      one chunk: frontend, backend, verdict, again
+ *   ddl.c       CREATE TABLE for a schema
+ *   doris.c     the sink
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,6 +40,9 @@ typedef struct KnDorisSettings {
     const char *be_scheme;       /* "http", "https": instead of what the frontend says; or NULL */
     bool allow_downgrade;        /* https may redirect to http */
     const char *ca_file;
+    bool arrow;         /* format=arrow; else JSON */
+    int64_t arrow_zone; /* hours east of UTC at which Doris shows Arrow's timestamps; -1 = not
+                           said: they are refused */
     int64_t connect_ms, answer_ms, stall_ms;
     int64_t load_timeout_s; /* header `timeout` */
     int64_t grace_ms;       /* an earlier attempt may take so long before it is fenced */
@@ -139,15 +146,19 @@ typedef struct KnDorisPlan {
     const char *delete_columns; /* header of deletes: keys and what may not be NULL */
     bool *in_delete;            /* by field */
     const char *sequence;       /* "" or the value of the sequence column */
+    bool arrow;                 /* rows go as Arrow */
+    int64_t arrow_shift_us;     /* taken off timestamps */
     bool unique;
 } KnDorisPlan;
 
 #define KN_DORIS_SEQUENCE_COLUMN "__knut_sequence"
 
-/** KN_E_REFUSED lists all differences in one line. In arena. */
-KN_NODISCARD KnCode kn_doris_plan(KnArena *arena, const KnDorisTable *table,
-                                  const KnSinkWindow *win, const char *where, KnDorisPlan *ret,
-                                  KnErr *err);
+/** KN_E_REFUSED lists all differences in one line. set: the format; in arena. */
+KN_NODISCARD KnCode kn_doris_plan(KnArena *arena, const KnDorisSettings *set,
+                                  const KnDorisTable *table, const KnSinkWindow *win,
+                                  KnDorisPlan *ret, KnErr *err);
+/** Why a column cannot be sent as Arrow (a static text), or NULL. */
+const char *kn_doris_arrow_mismatch(const KnDorisField *field, const KnDorisSettings *set);
 
 /* Bytes whose number must be known before they are sent: in memory, then in a file without a name.
  */
@@ -172,6 +183,13 @@ KnDorisJson *kn_doris_json_free(KnDorisJson *enc);
 /** One line a row. KN_E_REFUSED names column and value that the target cannot hold. */
 KN_NODISCARD KnCode kn_doris_json_rows(KnDorisJson *enc, const KnBatch *batch, KnErr *err);
 KN_NODISCARD KnCode kn_doris_json_end(KnDorisJson *enc, KnErr *err);
+
+typedef struct KnDorisArrow KnDorisArrow;
+/** As kn_doris_json_*, for a plan with `arrow`: one IPC stream. */
+KnDorisArrow *kn_doris_arrow_new(const KnDorisPlan *plan, bool deletes, KnDorisBody *body);
+KnDorisArrow *kn_doris_arrow_free(KnDorisArrow *enc);
+KN_NODISCARD KnCode kn_doris_arrow_rows(KnDorisArrow *enc, const KnBatch *batch, KnErr *err);
+KN_NODISCARD KnCode kn_doris_arrow_end(KnDorisArrow *enc, KnErr *err);
 
 /* ---- answers ---- */
 

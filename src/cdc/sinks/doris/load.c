@@ -47,9 +47,11 @@ static void make_headers(Load *load)
     add_header(load, "Authorization", dor->authorization);
     add_header(load, "label", load->chunk->label);
     add_header(load, "group_commit", "off_mode");
-    add_header(load, "format", "json");
-    add_header(load, "read_json_by_line", "true");
-    add_header(load, "strip_outer_array", "false");
+    add_header(load, "format", dor->plan.arrow ? "arrow" : "json");
+    if (!dor->plan.arrow) {
+        add_header(load, "read_json_by_line", "true");
+        add_header(load, "strip_outer_array", "false");
+    }
     add_header(load, "columns", deletes ? dor->plan.delete_columns : dor->plan.columns);
     add_header(load, "strict_mode", "true");
     add_header(load, "max_filter_ratio", "0");
@@ -63,25 +65,39 @@ static void make_headers(Load *load)
         add_header(load, "redirect-policy", dor->set.redirect_policy);
 }
 
-static KnCode encode(Load *load, const KnRowSource *rows, KnErr *err)
+/* One of the two encoders. */
+typedef struct Encoder {
+    KnDorisJson *json;
+    KnDorisArrow *arrow;
+} Encoder;
+
+static KnCode encode_rows(const Encoder *enc, const KnRowSource *rows, KnErr *err)
 {
-    KnDorisJson *enc =
-        kn_doris_json_new(&load->dor->plan, load->chunk->op == KN_CHUNK_DELETE, &load->body);
-    KnCode rc;
     for (;;) {
         KN_BATCH_AUTO batch = NULL;
-        rc = rows->next(rows->arg, &batch, err);
-        if (rc != KN_OK || !batch)
-            break;
-        rc = kn_doris_json_rows(enc, batch, err);
-        if (rc != KN_OK) {
-            rc = kn_err_wrap(err, rc, "%s, chunk %" PRId64, load->dor->where, load->chunk->number);
-            break;
-        }
+        KN_TRY(rows->next(rows->arg, &batch, err));
+        if (!batch)
+            return enc->arrow ? kn_doris_arrow_end(enc->arrow, err)
+                              : kn_doris_json_end(enc->json, err);
+        KN_TRY(enc->arrow ? kn_doris_arrow_rows(enc->arrow, batch, err)
+                          : kn_doris_json_rows(enc->json, batch, err));
     }
-    if (rc == KN_OK)
-        rc = kn_doris_json_end(enc, err);
-    enc = kn_doris_json_free(enc);
+}
+
+static KnCode encode(Load *load, const KnRowSource *rows, KnErr *err)
+{
+    const KnDorisPlan *plan = &load->dor->plan;
+    bool deletes = load->chunk->op == KN_CHUNK_DELETE;
+    Encoder enc = {0};
+    if (plan->arrow)
+        enc.arrow = kn_doris_arrow_new(plan, deletes, &load->body);
+    else
+        enc.json = kn_doris_json_new(plan, deletes, &load->body);
+    KnCode rc = encode_rows(&enc, rows, err);
+    enc.arrow = kn_doris_arrow_free(enc.arrow);
+    enc.json = kn_doris_json_free(enc.json);
+    if (rc == KN_E_REFUSED)
+        return kn_err_wrap(err, rc, "%s, chunk %" PRId64, load->dor->where, load->chunk->number);
     return rc;
 }
 

@@ -153,6 +153,27 @@ static const char *column_list(KnArena *arena, const KnDorisPlan *plan, bool del
                            exprs.data ? exprs.data : "");
 }
 
+/* Rows as Arrow: bytes go as they are, and each column must be one that is known to arrive. */
+static void match_arrow(const KnDorisSettings *set, KnDorisPlan *plan, Differences *diff)
+{
+    static const int64_t HOUR_US = INT64_C(3600000000);
+    if (!set->arrow)
+        return;
+    plan->arrow = true;
+    plan->arrow_shift_us = set->arrow_zone > 0 ? set->arrow_zone * HOUR_US : 0;
+    if (plan->sequence[0])
+        differs(diff, "the target has a sequence column, whose value cannot be sent as Arrow: say "
+                      "format=json, or make the table without function_column.sequence_type");
+    for (size_t i = 0; i < plan->n; ++i) {
+        KnDorisField *field = &plan->fields[i];
+        field->base64 = false;
+        const char *why = field->target ? kn_doris_arrow_mismatch(field, set) : NULL;
+        if (why)
+            differs(diff, "column %s: cannot be sent as Arrow (%s): or say format=json",
+                    field->source->name, why);
+    }
+}
+
 static void make_headers(KnArena *arena, const KnSinkWindow *win, KnDorisPlan *plan)
 {
     plan->in_delete = kn_arena_zalloc(arena, (plan->n + 1) * sizeof(*plan->in_delete));
@@ -165,8 +186,8 @@ static void make_headers(KnArena *arena, const KnSinkWindow *win, KnDorisPlan *p
     plan->delete_columns = column_list(arena, plan, true);
 }
 
-KnCode kn_doris_plan(KnArena *arena, const KnDorisTable *table, const KnSinkWindow *win,
-                     const char *where, KnDorisPlan *ret, KnErr *err)
+KnCode kn_doris_plan(KnArena *arena, const KnDorisSettings *set, const KnDorisTable *table,
+                     const KnSinkWindow *win, KnDorisPlan *ret, KnErr *err)
 {
     const KnType *root = &win->schema->root;
     Differences diff = {0};
@@ -176,9 +197,10 @@ KnCode kn_doris_plan(KnArena *arena, const KnDorisTable *table, const KnSinkWind
     match_model(table, win, &diff);
     match_columns(table, root, &plan, &diff);
     match_sequence(arena, table, win, &plan, &diff);
+    match_arrow(set, &plan, &diff);
     KnCode rc = KN_OK;
     if (diff.n)
-        rc = kn_err_set(err, KN_E_REFUSED, "%s: %s", where, diff.text.data);
+        rc = kn_err_set(err, KN_E_REFUSED, "%s", diff.text.data);
     else
         make_headers(arena, win, &plan);
     kn_buf_done(&diff.text);

@@ -14,7 +14,15 @@
 
 enum { MAX_LIST = 256 };
 
-typedef enum SetKind { SET_TEXT, SET_SECONDS_MS, SET_SECONDS, SET_NUMBER, SET_BOOL } SetKind;
+typedef enum SetKind {
+    SET_TEXT,
+    SET_SECONDS_MS,
+    SET_SECONDS,
+    SET_NUMBER,
+    SET_BOOL,
+    SET_FORMAT, /* json, arrow */
+    SET_ZONE,   /* hours: 0 or 8 */
+} SetKind;
 
 typedef struct SetRow {
     const char *name;
@@ -32,6 +40,8 @@ static const SetRow ROWS[] = {
     ROW("be-scheme", SET_TEXT, be_scheme),
     ROW("allow-downgrade", SET_BOOL, allow_downgrade),
     ROW("ca", SET_TEXT, ca_file),
+    ROW("format", SET_FORMAT, arrow),
+    ROW("arrow-zone", SET_ZONE, arrow_zone),
     ROW("connect-timeout", SET_SECONDS_MS, connect_ms),
     ROW("read-timeout", SET_SECONDS_MS, answer_ms),
     ROW("stall-timeout", SET_SECONDS_MS, stall_ms),
@@ -115,6 +125,11 @@ static bool set_value(KnArena *arena, KnDorisSettings *set, const SetRow *row, K
     case SET_BOOL:
         *(bool *)at = kn_str_eq(value, KN_STR_LIT("true"));
         return *(bool *)at || kn_str_eq(value, KN_STR_LIT("false"));
+    case SET_FORMAT:
+        *(bool *)at = kn_str_eq(value, KN_STR_LIT("arrow"));
+        return *(bool *)at || kn_str_eq(value, KN_STR_LIT("json"));
+    case SET_ZONE:
+        return kn_str_to_i64(value, at) && (*(int64_t *)at == 0 || *(int64_t *)at == 8);
     }
     return false;
 }
@@ -190,7 +205,8 @@ static KnCode check_settings(const KnDorisSettings *set, KnErr *err)
 
 KnCode kn_doris_settings_parse(KnArena *arena, const char *place, KnDorisSettings *ret, KnErr *err)
 {
-    KnDorisSettings set = {.connect_ms = 10000,
+    KnDorisSettings set = {.arrow_zone = -1,
+                           .connect_ms = 10000,
                            .answer_ms = 300000,
                            .stall_ms = 60000,
                            .load_timeout_s = 1200,
