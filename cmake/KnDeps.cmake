@@ -34,6 +34,7 @@ kn_find(microhttpd microhttpd.h microhttpd libmicrohttpd-dev)
 kn_find(gnutls gnutls/gnutls.h gnutls libgnutls28-dev)
 kn_find(nghttp2 nghttp2/nghttp2.h nghttp2 libnghttp2-dev)
 kn_find(pq postgresql/libpq-fe.h pq libpq-dev)
+kn_find(yaml yaml.h yaml libyaml-dev)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)

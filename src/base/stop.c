@@ -22,6 +22,7 @@
 
 static _Atomic int stop_signal;
 static _Atomic int stop_fd = -1;
+static _Atomic int hangup_fd = -1;
 
 static void on_signal(int sig)
 {
@@ -93,4 +94,35 @@ bool kn_stop_wait(int64_t microseconds)
         (void)ppoll(&fd, 1, &ts, NULL); /* a negative fd is skipped; EINTR goes round */
     }
     return true;
+}
+
+static void on_hangup(int sig)
+{
+    const uint64_t one = 1;
+    int saved = errno;
+    (void)sig;
+    if (write(atomic_load(&hangup_fd), &one, sizeof(one)) < 0)
+        errno = 0; /* likewise */
+    errno = saved;
+}
+
+void kn_hangup_install(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        abort();
+    atomic_store(&hangup_fd, fd);
+    handle(SIGHUP, on_hangup);
+}
+
+int kn_hangup_fd(void)
+{
+    return atomic_load(&hangup_fd);
+}
+
+bool kn_hangup_take(void)
+{
+    uint64_t count;
+    int fd = atomic_load(&hangup_fd);
+    return fd >= 0 && read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count);
 }

@@ -53,6 +53,8 @@ KN_NODISCARD KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCata
                                     KnErr *err);
 /** The place that loc names is a catalog of tables, not one table. */
 bool kn_locator_has_tables(const KnLocator *loc);
+/** KN_E_INVAL unless loc names one table, with options that go together; asks nobody. */
+KN_NODISCARD KnCode kn_locator_check(const KnLocator *loc, KnErr *err);
 /** Open the catalog and load its table (loc->table). Close the table before the catalog. */
 KN_NODISCARD KnCode kn_locator_load(const KnLocator *loc, KnCatalog **ret_cat, KnTable **ret_tbl,
                                     KnErr *err);

@@ -368,10 +368,9 @@ bool kn_locator_has_tables(const KnLocator *loc)
     return choose_place(loc, &place, NULL) == KN_OK && place->has_tables;
 }
 
-KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
+/* Flags that do not go together; told before anything is opened. */
+static KnCode check_flags(const KnLocator *loc, const Place *place, KnErr *err)
 {
-    const Place *place = NULL;
-    KN_TRY(choose_place(loc, &place, err));
     if (loc->db && !loc->warehouse && !loc->warehouse_uri)
         return kn_err_set(err, KN_E_INVAL, "--db goes with --warehouse, not with %s", place->flag);
     if (loc->table && !place->has_tables)
@@ -381,19 +380,41 @@ KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, Kn
             place->flag);
     KN_TRY(check_server_flags(loc, &kn_locator_groups[REST_GROUP], err));
     KN_TRY(check_server_flags(loc, &kn_locator_groups[GRPC_GROUP], err));
-    KN_TRY(check_s3_flags(loc, err));
+    return check_s3_flags(loc, err);
+}
+
+KnCode kn_catalog_open(const KnLocator *loc, bool create_db, KnCatalog **ret, KnErr *err)
+{
+    const Place *place = NULL;
+    KN_TRY(choose_place(loc, &place, err));
+    KN_TRY(check_flags(loc, place, err));
     return place->open(loc, create_db, ret, err);
+}
+
+static KnCode parse_table(const KnLocator *loc, KnArena *arena, KnTableIdent *ret, KnErr *err)
+{
+    if (!loc->table)
+        return kn_err_set(err, KN_E_INVAL, "which table? give --table NS.NAME");
+    return kn_table_ident_parse(arena, kn_str(loc->table), ret, err);
+}
+
+KnCode kn_locator_check(const KnLocator *loc, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    const Place *place = NULL;
+    KnTableIdent ident;
+    KN_TRY(choose_place(loc, &place, err));
+    KN_TRY(check_flags(loc, place, err));
+    return place->has_tables ? parse_table(loc, arena, &ident, err) : KN_OK;
 }
 
 static KnCode load_named(const KnLocator *loc, KnCatalog *cat, KnTable **ret, KnErr *err)
 {
     if (!kn_locator_has_tables(loc))
         return kn_table_load(cat, NULL, ret, err);
-    if (!loc->table)
-        return kn_err_set(err, KN_E_INVAL, "which table? give --table NS.NAME");
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnTableIdent ident;
-    KN_TRY(kn_table_ident_parse(arena, kn_str(loc->table), &ident, err));
+    KN_TRY(parse_table(loc, arena, &ident, err));
     return kn_table_load(cat, &ident, ret, err);
 }
 

@@ -129,6 +129,7 @@ typedef struct Transfer {
     pthread_mutex_t lock;
     size_t next_turn;
     int64_t rows_seen, bytes_told;
+    int64_t read_us, load_us, record_us;
     KnCode failed; /* first failure */
     KnErr err;
 } Transfer;
@@ -149,7 +150,9 @@ static KnCode mark(Transfer *tr, size_t chunk, KnChunkState state, KnVerdictKind
 {
     KnJournal *jn = tr->dlv->jn;
     pthread_mutex_lock(&tr->lock);
+    int64_t began = kn_clock_mono_us();
     KnCode rc = jn->ops->mark(jn, tr->ready->rec->id, (int64_t)chunk, state, verdict, err);
+    tr->record_us += kn_clock_mono_us() - began;
     pthread_mutex_unlock(&tr->lock);
     return rc;
 }
@@ -255,6 +258,13 @@ static KnCode note_wrong(Transfer *tr, size_t number, KnCode rc, KnErr *err)
     return marked == KN_OK ? rc : kn_err_wrap(err, rc, "%s; and", local.msg);
 }
 
+static void add_load_time(Transfer *tr, int64_t micros)
+{
+    pthread_mutex_lock(&tr->lock);
+    tr->load_us += micros;
+    pthread_mutex_unlock(&tr->lock);
+}
+
 static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
 {
     size_t number = tr->turns[turn];
@@ -269,9 +279,11 @@ static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
     const KnRowSource source = {.next = next_rows, .arg = &rows, .positions = tr->positions};
     KnVerdict verdict = {.kind = KN_VERDICT_FAILED};
     KN_TRY(mark(tr, number, KN_CHUNK_SENT, KN_VERDICT_UNKNOWN, err));
+    int64_t began = kn_clock_mono_us();
     KnCode rc = kn_sink_load(sink, &what, &source, &verdict, err);
     if (verdict.kind == KN_VERDICT_UNKNOWN)
         rc = resolve(tr, number, &verdict, err);
+    add_load_time(tr, kn_clock_mono_us() - began);
     if (verdict.kind == KN_VERDICT_WRONG)
         return note_wrong(tr, number, rc, err);
     KN_TRY(rc);
@@ -311,7 +323,9 @@ static void *reader_main(void *arg)
                              .wanted = tr->wanted,
                              .positions = tr->positions,
                              .queue = tr->queue};
+    int64_t began = kn_clock_mono_us();
     KnCode rc = kn_reader_run(&reader, &err);
+    tr->read_us = kn_clock_mono_us() - began; /* looked at once this thread was joined */
     if (rc != KN_OK)
         kn_queue_fail(tr->queue, rc, &err);
     return NULL;
@@ -414,6 +428,9 @@ static KnCode transfer(Transfer *tr, KnErr *err)
     KN_TRY(kn_delivery_need_session(tr->dlv, err));
     tr->queue = kn_queue_new(QUEUE_BYTES);
     KnCode rc = run_threads(tr, err);
+    const KnQueueWaits waits = kn_queue_waits(tr->queue);
+    tr->read_us -= waits.push_us;
+    tr->load_us -= waits.take_us;
     tr->queue = kn_queue_free(tr->queue);
     return rc;
 }
@@ -444,6 +461,12 @@ static void count_window(const KnDelivery *dlv, const KnWindowReport *win)
                       counters[i].n);
 }
 
+const char *kn_phase_name(KnPhase phase)
+{
+    static const char *const NAMES[] = {"plan", "begin", "read", "load", "record"};
+    return NAMES[phase];
+}
+
 static KnWindowReport report_ack(const KnReadyWindow *ready, const KnLoadAck *ack)
 {
     KnWindowReport win = {.from = ack->from,
@@ -455,7 +478,19 @@ static KnWindowReport report_ack(const KnReadyWindow *ready, const KnLoadAck *ac
                           .bytes = ack->bytes,
                           .seconds = ack->seconds};
     (void)snprintf(win.operation, sizeof(win.operation), "%s", ready->plan->operation);
+    memcpy(win.phase_us, ready->phase_us, sizeof(win.phase_us));
     return win;
+}
+
+/* The destination takes the window. */
+static KnCode begin_window(KnDelivery *dlv, KnReadyWindow *ready, KnErr *err)
+{
+    int64_t began = kn_clock_mono_us();
+    KN_TRY(kn_delivery_need_sink(dlv, err));
+    KN_FAULT("window-begin", err);
+    KN_TRY(kn_sink_begin(dlv->sink, &ready->sink_win, err));
+    ready->phase_us[KN_PHASE_BEGIN] = kn_clock_mono_us() - began;
+    return KN_OK;
 }
 
 static KnCode deliver(Transfer *tr, int64_t started_us, KnWindowReport *ret, KnErr *err)
@@ -465,15 +500,17 @@ static KnCode deliver(Transfer *tr, int64_t started_us, KnWindowReport *ret, KnE
     KnLoadAck ack;
     /* A window without rows has nothing to say to the destination, unless it takes it over. */
     if (ready->sink_win.first || ready->plan->n_chunks) {
-        KN_TRY(kn_delivery_need_sink(dlv, err));
-        KN_FAULT("window-begin", err);
-        KN_TRY(kn_sink_begin(dlv->sink, &ready->sink_win, err));
+        KN_TRY(begin_window(dlv, ready, err));
         KN_FAULT("window-begun", err);
     }
     KN_TRY(transfer(tr, err));
+    int64_t proven_us = kn_clock_mono_us();
     double seconds = (double)(kn_clock_mono_us() - started_us) / 1e6;
     KN_TRY(ack_new(ready, tr->proofs, dlv->row.last_label, seconds, &ack, err));
     KN_TRY(dlv->jn->ops->advance(dlv->jn, dlv->row.id, &ack, err));
+    ready->phase_us[KN_PHASE_READ] = tr->read_us;
+    ready->phase_us[KN_PHASE_LOAD] = tr->load_us;
+    ready->phase_us[KN_PHASE_RECORD] = tr->record_us + kn_clock_mono_us() - proven_us;
     *ret = report_ack(ready, &ack);
     return KN_OK;
 }

@@ -26,6 +26,18 @@ typedef struct KnDelivery KnDelivery;
 #define KN_DELIVERY_MAX_REWRITE_BYTES ((uint64_t)1 << 30)
 #define KN_DELIVERY_MEMORY_LIMIT      ((uint64_t)256 << 20)
 
+/* Where a window's time goes. READ and LOAD run side by side: each counts its own work, not the
+ * waiting for the other; LOAD is the sum over the loads in flight. */
+typedef enum KnPhase {
+    KN_PHASE_PLAN,   /* manifests read, cut into chunks, differences computed */
+    KN_PHASE_BEGIN,  /* the destination opened, checked and made ready */
+    KN_PHASE_READ,   /* rows out of data files */
+    KN_PHASE_LOAD,   /* rows encoded and put into the destination */
+    KN_PHASE_RECORD, /* the journal */
+} KnPhase;
+enum { KN_N_PHASES = KN_PHASE_RECORD + 1 };
+const char *kn_phase_name(KnPhase phase); /* "plan", ... */
+
 /* A delivered window, as reports and observers show it. */
 typedef struct KnWindowReport {
     int64_t from; /* -1 = first window */
@@ -36,6 +48,7 @@ typedef struct KnWindowReport {
     int64_t duplicates; /* chunks that had arrived before */
     int64_t bytes;      /* of source files read for it, from the manifests */
     double seconds;
+    int64_t phase_us[KN_N_PHASES];
 } KnWindowReport;
 
 typedef enum KnDeliveryStatus {
@@ -58,6 +71,7 @@ typedef struct KnDeliveryReport {
     KnCode code;          /* of the refusal or failure, else KN_OK */
     const char *message;  /* one line; "" when there is nothing to say */
     int64_t windows_left; /* known to wait when the round ended (max_windows, stop, failure) */
+    int64_t waiting_ms;   /* when the oldest of those was committed; 0 = none waits */
 } KnDeliveryReport;
 
 /* Called during a round from the delivery's own threads, one call at a time. Every member may be
@@ -98,6 +112,13 @@ typedef struct KnDeliveryOptions {
 KN_NODISCARD KnCode kn_delivery_open(KnTable *tbl, KnJournal *jn, const KnDeliveryOptions *opts,
                                      KnDelivery **ret, KnErr *err);
 KnDelivery *kn_delivery_close(KnDelivery *dlv); /* accepts NULL, returns NULL */
+
+/** Between rounds, for a process with many deliveries: gives back the table and closes the reading
+ * engine, so that a resting delivery holds neither connection nor buffers; what it knows of its
+ * destination stays. Only attach and close may follow. */
+void kn_delivery_detach(KnDelivery *dlv);
+/** The same table, loaded anew. Another catalog or name is KN_E_INVAL. */
+KN_NODISCARD KnCode kn_delivery_attach(KnDelivery *dlv, KnTable *tbl, KnErr *err);
 
 /** One round: the table is refreshed, an open window is finished first, then every new snapshot in
  * order. KN_E_REFUSED (exit 3) and all other failures leave the cursor on the last window that
@@ -145,6 +166,7 @@ typedef struct KnDeliveryLag {
     int64_t head;          /* snapshot id at the ref; -1 = none */
     int64_t snapshots;     /* behind; -1 = cannot be said (expired or rolled back) */
     int64_t rows, bytes;   /* of files added behind the cursor, from manifests; -1 likewise */
+    int64_t waiting_ms;    /* when the oldest snapshot behind the cursor was committed; 0 = none */
     const char *message;   /* why not, or "" */
     KnJournalWindow *open; /* the window in flight, or NULL */
     size_t n_history;
@@ -152,3 +174,6 @@ typedef struct KnDeliveryLag {
 } KnDeliveryLag;
 KN_NODISCARD KnCode kn_delivery_lag(KnDelivery *dlv, size_t history, KnArena *arena,
                                     KnDeliveryLag *ret, KnErr *err);
+/** How long the oldest snapshot behind the cursor has waited, in seconds; 0 when none does, -1 when
+ * it cannot be said. */
+int64_t kn_delivery_lag_seconds(const KnDeliveryLag *lag);

@@ -41,6 +41,7 @@ typedef struct KnReadyWindow {
     KnJournalWindow *rec;    /* with labels and states */
     KnSinkWindow sink_win;
     bool resumed;
+    int64_t phase_us[KN_N_PHASES];
 } KnReadyWindow;
 
 KN_NODISCARD KnCode kn_delivery_need_session(KnDelivery *dlv, KnErr *err);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "cdc/delivery_internal.h"
 #include "cdc/reader.h"
@@ -283,8 +284,10 @@ static KnCode prepare_new(KnDelivery *dlv, KnReadyWindow *ready, const KnSnapsho
 KnCode kn_ready_new(KnDelivery *dlv, const KnSnapshot *from, const KnSnapshot *to,
                     KnReadyWindow **ret, KnErr *err)
 {
+    int64_t began = kn_clock_mono_us();
     KnReadyWindow *ready = ready_new();
     KnCode rc = prepare_new(dlv, ready, from, to, err);
+    ready->phase_us[KN_PHASE_PLAN] = kn_clock_mono_us() - began;
     if (rc != KN_OK) {
         ready = kn_ready_free(ready);
         return rc;
@@ -410,10 +413,12 @@ static KnCode prepare_open(KnDelivery *dlv, KnReadyWindow *ready, KnErr *err)
 KnCode kn_ready_open(KnDelivery *dlv, const KnJournalWindow *rec, KnReadyWindow **ret, KnErr *err)
 {
     KnReadyWindow *ready = ready_new();
+    int64_t began = kn_clock_mono_us();
     ready->resumed = true;
     ready->rec = kn_arena_zalloc(ready->arena, sizeof(*ready->rec));
     *ready->rec = *rec;
     KnCode rc = prepare_open(dlv, ready, err);
+    ready->phase_us[KN_PHASE_PLAN] = kn_clock_mono_us() - began;
     if (rc != KN_OK) {
         ready = kn_ready_free(ready);
         return kn_err_wrap(err, rc, "table %s, window to snapshot %" PRId64, dlv->tbl->name,

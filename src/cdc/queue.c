@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #define RING 512
@@ -30,6 +31,7 @@ struct KnQueue {
     size_t turn;   /* the chunk at the head */
     KnCode failed; /* of the reader, or KN_E_CANCELLED */
     KnErr err;
+    KnQueueWaits waits;
 };
 
 KnQueue *kn_queue_new(uint64_t max_bytes)
@@ -62,12 +64,27 @@ static KnCode report(const KnQueue *queue, KnErr *err)
     return queue->failed;
 }
 
+static void wait_for_change(KnQueue *queue, int64_t *waited_us)
+{
+    int64_t from = kn_clock_mono_us();
+    (void)pthread_cond_wait(&queue->changed, &queue->lock);
+    *waited_us += kn_clock_mono_us() - from;
+}
+
+KnQueueWaits kn_queue_waits(KnQueue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    KnQueueWaits waits = queue->waits;
+    pthread_mutex_unlock(&queue->lock);
+    return waits;
+}
+
 static KnCode push(KnQueue *queue, Entry entry, KnErr *err)
 {
     pthread_mutex_lock(&queue->lock);
     while (!queue->failed &&
            (queue->len == RING || (queue->len && queue->bytes + entry.bytes > queue->max_bytes)))
-        pthread_cond_wait(&queue->changed, &queue->lock);
+        wait_for_change(queue, &queue->waits.push_us);
     KnCode rc = queue->failed ? report(queue, err) : KN_OK;
     if (rc == KN_OK) {
         queue->ring[(queue->head + queue->len++) % RING] = entry;
@@ -125,7 +142,7 @@ KnCode kn_queue_take(KnQueue *queue, size_t turn, KnBatch **ret, KnErr *err)
 {
     pthread_mutex_lock(&queue->lock);
     while (!queue->failed && queue->turn <= turn && (queue->turn != turn || queue->len == 0))
-        pthread_cond_wait(&queue->changed, &queue->lock);
+        wait_for_change(queue, &queue->waits.take_us);
     KnCode rc = KN_OK;
     if (queue->turn > turn)
         *ret = NULL;

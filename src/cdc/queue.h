@@ -28,3 +28,9 @@ void kn_queue_fail(KnQueue *queue, KnCode code, const KnErr *err);
 void kn_queue_cancel(KnQueue *queue);
 /** The next batch of chunk `turn`, or NULL once at its end (and the turn passes on). */
 KN_NODISCARD KnCode kn_queue_take(KnQueue *queue, size_t turn, KnBatch **ret, KnErr *err);
+
+/** Microseconds that pushing and taking have waited so far. */
+typedef struct KnQueueWaits {
+    int64_t push_us, take_us;
+} KnQueueWaits;
+KnQueueWaits kn_queue_waits(KnQueue *queue);

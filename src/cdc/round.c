@@ -8,6 +8,7 @@
  * changed: begin() with the last proven load checks the history and makes the target follow the
  * schema.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,25 @@ KnDelivery *kn_delivery_close(KnDelivery *dlv)
     return NULL;
 }
 
+void kn_delivery_detach(KnDelivery *dlv)
+{
+    dlv->ses = kn_session_close(dlv->ses);
+    dlv->eng = kn_engine_close(dlv->eng);
+    dlv->tbl = NULL;
+}
+
+KnCode kn_delivery_attach(KnDelivery *dlv, KnTable *tbl, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(512);
+    const char *source =
+        kn_arena_printf(arena, "%s#%s", tbl->catalog->ops->id(tbl->catalog), tbl->name);
+    assert(!dlv->tbl);
+    if (strcmp(source, dlv->key.source) != 0)
+        return kn_err_set(err, KN_E_INVAL, "%s is delivered here, not %s", dlv->key.source, source);
+    dlv->tbl = tbl;
+    return KN_OK;
+}
+
 KnCode kn_delivery_read_row(KnDelivery *dlv, bool create, KnErr *err)
 {
     KnArena *arena = kn_arena_new(1024);
@@ -194,21 +214,32 @@ static bool may_go_on(const KnDelivery *dlv, const ReportVec *done)
     return !bounded && !dlv->opts.stop(dlv->opts.stop_arg);
 }
 
-static KnCode deliver_new(KnDelivery *dlv, ReportVec *done, int64_t *ret_left, KnErr *err)
+/* What is known to wait. */
+typedef struct Waiting {
+    int64_t windows, since_ms;
+} Waiting;
+
+static Waiting waiting_from(const KnLineage *todo, size_t at)
+{
+    return at < todo->n ? (Waiting){(int64_t)(todo->n - at), todo->items[at]->timestamp_ms}
+                        : (Waiting){0};
+}
+
+static KnCode deliver_new(KnDelivery *dlv, ReportVec *done, Waiting *ret_left, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(4096);
     KnLineage todo;
     size_t i;
     KN_TRY(kn_window_lineage(dlv->tbl, dlv->row.cursor, dlv->opts.ref, arena, &todo, err));
     for (i = 0; i < todo.n && may_go_on(dlv, done); ++i) {
-        *ret_left = (int64_t)(todo.n - i);
+        *ret_left = waiting_from(&todo, i);
         const KnSnapshot *from =
             dlv->row.cursor < 0 ? NULL : kn_metadata_find_snapshot(dlv->tbl->md, dlv->row.cursor);
         KnReadyWindow *ready;
         KN_TRY(kn_ready_new(dlv, from, todo.items[i], &ready, err));
         KN_TRY(take_window(dlv, ready, done, err));
     }
-    *ret_left = (int64_t)(todo.n - i);
+    *ret_left = waiting_from(&todo, i);
     return KN_OK;
 }
 
@@ -242,14 +273,14 @@ static KnCode follow_schema(KnDelivery *dlv, KnErr *err)
     return KN_OK;
 }
 
-static KnCode run_round(KnDelivery *dlv, ReportVec *done, int64_t *ret_left, KnErr *err)
+static KnCode run_round(KnDelivery *dlv, ReportVec *done, Waiting *ret_left, KnErr *err)
 {
     KN_TRY(kn_table_refresh(dlv->tbl, err));
     KN_TRY(kn_delivery_read_row(dlv, true, err));
     KN_TRY(kn_delivery_check_table(dlv, err));
     KN_TRY(finish_open(dlv, done, err));
     KN_TRY(deliver_new(dlv, done, ret_left, err));
-    return *ret_left ? KN_OK : follow_schema(dlv, err);
+    return ret_left->windows ? KN_OK : follow_schema(dlv, err);
 }
 
 /* ---- the report ---- */
@@ -270,7 +301,7 @@ static void write_report(KnDelivery *dlv, int64_t from, const ReportVec *done, K
     KnWindowReport *windows = kn_arena_zalloc(arena, (done->len + 1) * sizeof(*windows));
     if (done->len)
         memcpy(windows, done->items, done->len * sizeof(*windows));
-    *report = (KnDeliveryReport){.table = dlv->tbl->name,
+    *report = (KnDeliveryReport){.table = kn_arena_strdup(arena, dlv->tbl->name),
                                  .sink = dlv->opts.sink,
                                  .target = dlv->key.target,
                                  .from = from,
@@ -313,13 +344,15 @@ KnCode kn_delivery_round(KnDelivery *dlv, KnErr *err)
 {
     KnErr local = {0};
     ReportVec done = {0};
-    int64_t left = 0, from = dlv->row.cursor;
+    Waiting left = {0};
+    int64_t from = dlv->row.cursor;
     KnCode rc = run_round(dlv, &done, &left, &local);
     dlv->sink = kn_sink_close(dlv->sink);
     if (rc != KN_OK) /* what is half read is of no use to the next round */
         dlv->ses = kn_session_close(dlv->ses);
     write_report(dlv, from, &done, rc, &local);
-    dlv->report.windows_left = left;
+    dlv->report.windows_left = left.windows;
+    dlv->report.waiting_ms = left.since_ms;
     kn_vec_done(&done);
     count_failure(dlv);
     KnCode noted = note_status(dlv, rc == KN_OK ? &local : NULL);

@@ -101,6 +101,9 @@ typedef struct KnSink KnSink;
 typedef struct KnSinkOps {
     const char *kind; /* "duckdb": the spec is "duckdb:PLACE" */
     int max_parallel_loads;
+    /** One open sink of an identity at a time in this process: the destination's own lock does not
+     * tell two of one process apart. */
+    bool exclusive;
     /** The stable half of a sink's identity, without secrets; in arena. Touches nothing. */
     KnCode (*identify)(const KnSinkOptions *opts, KnArena *arena, const char **ret, KnErr *err);
     KnCode (*open)(const KnSinkOptions *opts, KnSink **ret, KnErr *err);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cdc/delivery_internal.h"
 
 static const char *kind_name(KnWindowKind kind)
@@ -55,6 +56,7 @@ typedef struct Walk {
     KnArena *arena;
     size_t limit;
     size_t n, n_all;
+    int64_t waiting_ms;
     KnWindowCost *costs;
 } Walk;
 
@@ -68,6 +70,7 @@ static KnCode walk(Walk *walk, KnErr *err)
     const KnSnapshot *from =
         dlv->row.cursor < 0 ? NULL : kn_metadata_find_snapshot(md, dlv->row.cursor);
     walk->n_all = todo.n;
+    walk->waiting_ms = todo.n ? todo.items[0]->timestamp_ms : 0;
     walk->costs = kn_arena_zalloc(walk->arena, (todo.n + 1) * sizeof(*walk->costs));
     for (size_t i = 0; i < todo.n && (walk->limit == 0 || i < walk->limit); ++i) {
         KnWindow *win;
@@ -141,6 +144,7 @@ KnCode kn_delivery_check(KnDelivery *dlv, size_t limit, KnArena *arena, KnDelive
 static void sum_lag(const Walk *state, KnDeliveryLag *lag)
 {
     lag->snapshots = (int64_t)state->n_all;
+    lag->waiting_ms = state->waiting_ms;
     for (size_t i = 0; i < state->n; ++i) {
         lag->rows += state->costs[i].read_rows;
         lag->bytes += state->costs[i].read_bytes;
@@ -174,4 +178,12 @@ KnCode kn_delivery_lag(KnDelivery *dlv, size_t history, KnArena *arena, KnDelive
     }
     *ret = lag;
     return KN_OK;
+}
+
+int64_t kn_delivery_lag_seconds(const KnDeliveryLag *lag)
+{
+    int64_t now = kn_clock_wall_ms();
+    if (lag->snapshots < 0)
+        return -1;
+    return lag->waiting_ms > 0 && now > lag->waiting_ms ? (now - lag->waiting_ms) / 1000 : 0;
 }

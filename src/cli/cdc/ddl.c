@@ -33,7 +33,10 @@ const KnCommand kn_cmd_cdc_ddl = {
         "For destinations whose tables are made by hand (doris). Nothing is asked and nothing is "
         "changed.",
     .options_size = sizeof(KnCdcOptions),
-    .locator = offsetof(KnCdcOptions, loc),
-    .extra = &kn_cdc_options,
+    .locator = KN_CDC_LOCATOR,
+    .rows = kn_cdc_rows,
+    .n_rows = KN_CDC_ROWS,
+    .extra = &kn_delivery_setting_rows,
+    .extra_base = KN_CDC_EXTRA_BASE,
     .run = run_ddl,
 };

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/cdc/cdc_args.h"
+#include "cli/cdc/look_many.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -19,9 +20,10 @@ static void out_snapshot(KnOut *out, int64_t id)
 /* ---- status ---- */
 
 static const KnOutColumn status_columns[] = {
-    {"table", false},       {"sink", false}, {"target", false},     {"status", false},
-    {"cursor", true},       {"head", true},  {"behind", true},      {"rows_behind", true},
-    {"bytes_behind", true}, {"epoch", true}, {"updated_at", false}, {"message", false},
+    {"table", false},       {"sink", false},          {"target", false}, {"status", false},
+    {"cursor", true},       {"head", true},           {"behind", true},  {"rows_behind", true},
+    {"bytes_behind", true}, {"seconds_behind", true}, {"epoch", true},   {"updated_at", false},
+    {"message", false},
 };
 enum { N_STATUS = sizeof(status_columns) / sizeof(status_columns[0]) };
 
@@ -37,6 +39,7 @@ static void out_status(KnOut *out, const KnDeliveryRow *row, const KnDeliveryLag
     kn_out_opt_int(out, lag ? lag->snapshots : -1);
     kn_out_opt_int(out, lag ? lag->rows : -1);
     kn_out_opt_int(out, lag ? lag->bytes : -1);
+    kn_out_opt_int(out, lag ? kn_delivery_lag_seconds(lag) : -1);
     kn_out_int(out, row->epoch);
     kn_out_text(out, row->updated_ms > 0 ? kn_clock_format_ms(row->updated_ms, when) : NULL);
     kn_out_text(out, lag && lag->message[0] ? lag->message : row->message[0] ? row->message : NULL);
@@ -57,7 +60,7 @@ static KnCode status_of_all(const KnCall *call, KnErr *err)
 {
     const KnCdcOptions *opts = call->options;
     KnJournal *jn = NULL;
-    KN_TRY(kn_journal_sqlite_open(opts->state, KN_JOURNAL_READ, &jn, err));
+    KN_TRY(kn_journal_sqlite_open(opts->what.state, KN_JOURNAL_READ, &jn, err));
     KnDeliveryRow *list = NULL;
     size_t n = 0;
     KnCode rc = jn->ops->deliveries(jn, call->arena, &list, &n, err);
@@ -74,7 +77,9 @@ static KnCode status_of_all(const KnCall *call, KnErr *err)
 static KnCode run_status(KnCall *call, KnErr *err)
 {
     const KnCdcOptions *opts = call->options;
-    return opts->sink ? status_of_one(call, err) : status_of_all(call, err);
+    if (opts->config)
+        return kn_status_many(call, err);
+    return opts->what.sink ? status_of_one(call, err) : status_of_all(call, err);
 }
 
 const KnCommand kn_cmd_cdc_status = {
@@ -83,12 +88,16 @@ const KnCommand kn_cmd_cdc_status = {
     .summary = "Show cursors and how far they are behind",
     .about = "  knut cdc status --state knut-state.db\n"
              "  knut cdc status --warehouse /data/wh --table shop.orders --sink "
-             "duckdb:/data/copy.duckdb\n\n"
+             "duckdb:/data/copy.duckdb\n"
+             "  knut cdc status -c knut.yaml\n\n"
              "Without --sink: all deliveries of the journal, as recorded. With it: this one beside "
              "its table.",
     .options_size = sizeof(KnCdcOptions),
-    .locator = offsetof(KnCdcOptions, loc),
-    .extra = &kn_cdc_options,
+    .locator = KN_CDC_LOCATOR,
+    .rows = kn_cdc_rows,
+    .n_rows = KN_CDC_ROWS,
+    .extra = &kn_delivery_setting_rows,
+    .extra_base = KN_CDC_EXTRA_BASE,
     .run = run_status,
 };
 
@@ -102,11 +111,14 @@ static KnCode run_check(KnCall *call, KnErr *err)
         {"read_rows", true}, {"read_bytes", true}, {"rewrite_bytes", true}, {"refused", false},
         {"message", false},
     };
+    const KnCdcOptions *opts = call->options;
+    if (opts->config)
+        return kn_check_many(call, err);
     KN_CDC_CALL_AUTO cc = {0};
     KN_TRY(kn_cdc_call_open(call, KN_JOURNAL_READ, NULL, &cc, err));
-    const KnCdcOptions *opts = call->options;
     KnDeliveryCheck check = {0};
-    KN_TRY(kn_delivery_check(cc.delivery, (size_t)opts->max_windows, call->arena, &check, err));
+    KN_TRY(
+        kn_delivery_check(cc.delivery, (size_t)opts->what.max_windows, call->arena, &check, err));
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 13);
     for (size_t i = 0; i < check.n_windows; i++) {
         const KnWindowCost *win = &check.windows[i];
@@ -135,12 +147,16 @@ const KnCommand kn_cmd_cdc_check = {
     .name = "check",
     .summary = "Show the windows that would be delivered and what they cost, from manifests alone",
     .about = "  knut cdc check --warehouse /data/wh --table shop.orders --sink "
-             "duckdb:/data/copy.duckdb\n\n"
+             "duckdb:/data/copy.duckdb\n"
+             "  knut cdc check -c knut.yaml\n\n"
              "Exit status 3 when a window would be refused. --max-windows bounds how many are "
              "looked at.",
     .options_size = sizeof(KnCdcOptions),
-    .locator = offsetof(KnCdcOptions, loc),
-    .extra = &kn_cdc_options,
+    .locator = KN_CDC_LOCATOR,
+    .rows = kn_cdc_rows,
+    .n_rows = KN_CDC_ROWS,
+    .extra = &kn_delivery_setting_rows,
+    .extra_base = KN_CDC_EXTRA_BASE,
     .run = run_check,
 };
 
@@ -168,7 +184,10 @@ const KnCommand kn_cmd_cdc_reload = {
     .about = "  knut cdc reload --warehouse /data/wh --table shop.orders --sink "
              "duckdb:/data/copy.duckdb",
     .options_size = sizeof(KnCdcOptions),
-    .locator = offsetof(KnCdcOptions, loc),
-    .extra = &kn_cdc_options,
+    .locator = KN_CDC_LOCATOR,
+    .rows = kn_cdc_rows,
+    .n_rows = KN_CDC_ROWS,
+    .extra = &kn_delivery_setting_rows,
+    .extra_base = KN_CDC_EXTRA_BASE,
     .run = run_reload,
 };

@@ -12,25 +12,34 @@
 #include "base/stop.h"
 #include "cdc/listener.h"
 #include "cli/cdc/cdc_args.h"
+#include "cli/cdc/run_many.h"
 #include "cli/cdc/run_report.h"
 #include "cli/commands.h"
 
 typedef struct RunOptions {
     KnCdcOptions cdc;
     bool once;
-    double interval, max_backoff; /* seconds */
 } RunOptions;
 
-#define ROW(n, t, f, v, dd, d)                                                                     \
-    {                                                                                              \
-        .name = (n), .type = (t), .offset = offsetof(RunOptions, f), .value = (v), .dflt = (dd),   \
-        .doc = (d)                                                                                 \
-    }
 static const KnOption rows[] = {
-    ROW("once", KN_OPT_FLAG, once, NULL, NULL, "One round: deliver what is there, then end"),
-    ROW("interval", KN_OPT_SECONDS, interval, "SECONDS", "5", "Pause between looks at the table"),
-    ROW("max-backoff", KN_OPT_SECONDS, max_backoff, "SECONDS", "300",
-        "Longest pause when nothing happens or all fails"),
+    KN_CDC_ROW_CONFIG,
+    KN_CDC_ROW_DELIVERY,
+    {.name = "once",
+     .type = KN_OPT_FLAG,
+     .offset = offsetof(RunOptions, once),
+     .doc = "One round: deliver what is there, then end"},
+    {.name = "interval",
+     .type = KN_OPT_SECONDS,
+     .offset = offsetof(RunOptions, cdc.what.interval),
+     .value = "SECONDS",
+     .dflt = "5",
+     .doc = "Pause between looks at the table"},
+    {.name = "max-backoff",
+     .type = KN_OPT_SECONDS,
+     .offset = offsetof(RunOptions, cdc.what.max_backoff),
+     .value = "SECONDS",
+     .dflt = "300",
+     .doc = "Longest pause when nothing happens or all fails"},
 };
 
 typedef struct Runner {
@@ -75,8 +84,8 @@ static KnCode run_for_ever(const KnCall *call, KnDelivery *dlv, KnErr *err)
     const RunOptions *opts = call->options;
     Runner run = {.call = call, .delivery = dlv};
     KnListenerOptions listen = {
-        .interval = (int64_t)(opts->interval * 1e6),
-        .max_backoff = (int64_t)(opts->max_backoff * 1e6),
+        .interval = (int64_t)(opts->cdc.what.interval * 1e6),
+        .max_backoff = (int64_t)(opts->cdc.what.max_backoff * 1e6),
         .round = round_once,
         .failed = round_failed,
         .arg = &run,
@@ -87,6 +96,8 @@ static KnCode run_for_ever(const KnCall *call, KnDelivery *dlv, KnErr *err)
 static KnCode run_cdc(KnCall *call, KnErr *err)
 {
     const RunOptions *opts = call->options;
+    if (opts->cdc.config)
+        return kn_run_many(call, opts->once, err);
     KnRunView view = {.mode = (KnProgressMode)call->common->progress};
     KnDeliveryObserver observer = kn_run_view_observer(&view);
     KN_CDC_CALL_AUTO cc = {0};
@@ -102,16 +113,18 @@ const KnCommand kn_cmd_cdc_run = {
     .name = "run",
     .summary = "Deliver every change of a table into an engine, exactly once",
     .about = "  knut cdc run --warehouse /data/wh --table shop.orders --sink "
-             "duckdb:/data/copy.duckdb --once\n\n"
+             "duckdb:/data/copy.duckdb --once\n"
+             "  knut cdc run -c knut.yaml\n\n"
              "Each snapshot is a window; a window is cut into chunks, each one transaction of the "
              "destination. The\n"
              "journal (--state) knows how far each chunk is, so a killed run goes on where it was. "
              "Refused windows\n"
              "(exit 3) hold the cursor until the cause is gone or 'knut cdc reload' starts over.",
     .options_size = sizeof(RunOptions),
-    .locator = offsetof(RunOptions, cdc.loc),
+    .locator = KN_CDC_LOCATOR,
     .rows = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
-    .extra = &kn_cdc_options,
+    .extra = &kn_delivery_setting_rows,
+    .extra_base = KN_CDC_EXTRA_BASE,
     .run = run_cdc,
 };

@@ -407,6 +407,7 @@ static KnCode find(KnSink *base, const char *label, bool *ret_found, int64_t *re
 const KnSinkOps kn_sink_duckdb = {
     .kind = "duckdb",
     .max_parallel_loads = 1,
+    .exclusive = true,
     .identify = identify,
     .open = open_sink,
     .probe = probe,
