@@ -201,12 +201,23 @@ static void quote_ascii(KnBuf *buf, char c)
     }
 }
 
+/* How many bytes at the beginning stand for themselves. */
+static size_t plain_run(KnStr s)
+{
+    size_t n = 0;
+    while (n < s.len && (unsigned char)s.ptr[n] >= 0x20 && (unsigned char)s.ptr[n] < 0x80 &&
+           s.ptr[n] != '"' && s.ptr[n] != '\\')
+        n++;
+    return n;
+}
+
 void kn_json_quote(KnBuf *buf, KnStr s)
 {
     kn_buf_char(buf, '"');
     while (s.len) {
-        size_t n = kn_str_utf8_len(s);
-        if (n > 1)
+        size_t run = plain_run(s);
+        size_t n = run ? run : kn_str_utf8_len(s);
+        if (run || n > 1)
             kn_buf_append(buf, s.ptr, n);
         else if (n == 1)
             quote_ascii(buf, *s.ptr);
@@ -218,16 +229,96 @@ void kn_json_quote(KnBuf *buf, KnStr s)
     kn_buf_char(buf, '"');
 }
 
-static int dump_piece(const char *bytes, size_t len, void *arg)
+/* ---- documents ---- */
+
+enum { DUMP_DEPTH_MAX = 4096 }; /* twice what can be parsed: a cycle ends here */
+
+static void dump_integer(KnBuf *buf, json_int_t value)
 {
-    KnBuf *buf = arg;
-    kn_buf_append(buf, bytes, len);
-    return buf->failed ? -1 : 0;
+    char text[24], *at = text + sizeof(text);
+    unsigned long long left =
+        value < 0 ? 0ULL - (unsigned long long)value : (unsigned long long)value;
+    do {
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left);
+    if (value < 0)
+        *--at = '-';
+    kn_buf_append(buf, at, (size_t)(text + sizeof(text) - at));
+}
+
+/* In jansson's spelling, which reads back as a number with a fraction. */
+static void dump_real(KnBuf *buf, const json_t *value)
+{
+    char text[64];
+    size_t len = json_dumpb(value, text, sizeof(text), JSON_ENCODE_ANY);
+    if (len == 0 || len > sizeof(text))
+        buf->failed = true;
+    else
+        kn_buf_append(buf, text, len);
+}
+
+static void dump(KnBuf *buf, const json_t *value, int depth);
+
+static void dump_array(KnBuf *buf, const json_t *array, int depth)
+{
+    size_t n = json_array_size(array);
+    kn_buf_char(buf, '[');
+    for (size_t i = 0; i < n && !buf->failed; i++) {
+        if (i)
+            kn_buf_char(buf, ',');
+        dump(buf, json_array_get(array, i), depth);
+    }
+    kn_buf_char(buf, ']');
+}
+
+static void dump_object(KnBuf *buf, json_t *object, int depth)
+{
+    kn_buf_char(buf, '{');
+    for (void *at = json_object_iter(object), *first = at; at && !buf->failed;
+         at = json_object_iter_next(object, at)) {
+        if (at != first)
+            kn_buf_char(buf, ',');
+        kn_json_quote(buf, kn_str(json_object_iter_key(at)));
+        kn_buf_char(buf, ':');
+        dump(buf, json_object_iter_value(at), depth);
+    }
+    kn_buf_char(buf, '}');
+}
+
+static void dump(KnBuf *buf, const json_t *value, int depth)
+{
+    if (!value || depth > DUMP_DEPTH_MAX) {
+        buf->failed = true;
+        return;
+    }
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        dump_object(buf, (json_t *)(uintptr_t)value, depth + 1);
+        return;
+    case JSON_ARRAY:
+        dump_array(buf, value, depth + 1);
+        return;
+    case JSON_STRING:
+        kn_json_quote(buf, (KnStr){json_string_value(value), json_string_length(value)});
+        return;
+    case JSON_INTEGER:
+        dump_integer(buf, json_integer_value(value));
+        return;
+    case JSON_REAL:
+        dump_real(buf, value);
+        return;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        kn_buf_text(buf, json_is_true(value) ? "true" : "false");
+        return;
+    case JSON_NULL:
+        kn_buf_text(buf, "null");
+        return;
+    }
 }
 
 void kn_json_dump(KnBuf *buf, const json_t *doc)
 {
-    int rc = json_dump_callback(doc, dump_piece, buf, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (rc != 0)
-        buf->failed = true; /* full, or a document that is not one (NULL, a cycle) */
+    dump(buf, doc, 0); /* a document that is not one (NULL, a cycle) fails the buffer */
 }

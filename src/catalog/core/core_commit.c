@@ -360,6 +360,8 @@ static void finish(Commit *cm)
         Step *step = &cm->steps[i];
         if (step->changes)
             kn_document_cache_put(cm->core->cache, step->after);
+        if (step->changes && step->from) /* nobody is pointed at it any more */
+            kn_document_cache_drop(cm->core->cache, step->from);
         if (step->changes && step->base)
             expire(cm->core, step);
     }

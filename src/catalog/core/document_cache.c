@@ -54,15 +54,13 @@ static void link_newest(KnDocumentCache *cache, Node *node)
     cache->newest = node;
 }
 
-static void drop_oldest(KnDocumentCache *cache)
+static void drop(KnDocumentCache *cache, Node *node)
 {
-    Node *node = cache->oldest;
     Node **at = &cache->buckets[node->hash % N_BUCKETS];
     while (*at != node)
         at = &(*at)->chain;
     *at = node->chain;
-    cache->oldest = node->newer;
-    *(node->newer ? &node->newer->older : &cache->newest) = NULL;
+    unlink_use(cache, node);
     cache->bytes -= node->cost;
     kn_document_unref(node->doc);
     free(node);
@@ -73,7 +71,7 @@ KnDocumentCache *kn_document_cache_free(KnDocumentCache *cache)
     if (!cache)
         return NULL;
     while (cache->oldest)
-        drop_oldest(cache);
+        drop(cache, cache->oldest);
     (void)pthread_mutex_destroy(&cache->lock);
     free(cache);
     return NULL;
@@ -132,6 +130,16 @@ void kn_document_cache_put(KnDocumentCache *cache, KnDocument *doc)
         cache->bytes += node->cost;
     }
     while (cache->oldest && cache->bytes > cache->max_bytes)
-        drop_oldest(cache);
+        drop(cache, cache->oldest);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void kn_document_cache_drop(KnDocumentCache *cache, const char *location)
+{
+    uint64_t hash = kn_hash64(location, strlen(location), 0);
+    pthread_mutex_lock(&cache->lock);
+    Node *node = find(cache, location, hash);
+    if (node)
+        drop(cache, node);
     pthread_mutex_unlock(&cache->lock);
 }

@@ -19,3 +19,5 @@ KnDocumentCache *kn_document_cache_new(size_t max_bytes);
 KnDocumentCache *kn_document_cache_free(KnDocumentCache *cache); /* accepts NULL, returns NULL */
 KnDocument *kn_document_cache_find(KnDocumentCache *cache, const char *location); /* a reference */
 void kn_document_cache_put(KnDocumentCache *cache, KnDocument *doc);
+/** The document at location is of no use any more; those who hold it keep it. */
+void kn_document_cache_drop(KnDocumentCache *cache, const char *location);

@@ -21,7 +21,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 
-enum { MALLOC_ARENAS = 4 };
+enum { MALLOC_ARENAS = 4, MALLOC_TRIM = 4 << 20, MALLOC_MMAP = 1 << 20, MALLOC_PAD = 128 << 10 };
 
 /* What is open, in the order in which it is closed. */
 typedef struct Serving {
@@ -145,10 +145,20 @@ static KnCode serve(KnCall *call, Serving *serving, KnErr *err)
     return KN_OK;
 }
 
+/* Many threads, little memory each; what one request frees the next one takes, and does not go to
+ * the system and back in between. */
+static void set_malloc(void)
+{
+    (void)mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+    (void)mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM);
+    (void)mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP);
+    (void)mallopt(M_TOP_PAD, MALLOC_PAD);
+}
+
 static KnCode run(KnCall *call, KnErr *err)
 {
     Serving serving = {.opts = call->options};
-    (void)mallopt(M_ARENA_MAX, MALLOC_ARENAS); /* many threads, little memory each */
+    set_malloc();
     KnCode rc = serve(call, &serving, err);
     KnCode closed = close_all(&serving, rc == KN_OK ? err : NULL);
     return rc != KN_OK ? rc : closed;

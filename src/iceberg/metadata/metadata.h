@@ -67,6 +67,7 @@ typedef struct KnMetadata {
     const json_t *properties;    /* object of strings, never NULL */
     const json_t *statistics, *partition_statistics, *encryption_keys; /* arrays or NULL */
     const json_t *extra; /* the document it was parsed from, whose unknown keys are kept; or NULL */
+    bool written;        /* extra is word for word what kn_metadata_to_json() writes of it */
 } KnMetadata;
 
 /** text may be gzip (1f 8b is sniffed) or plain JSON. `source` names the document in messages. */

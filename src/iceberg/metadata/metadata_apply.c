@@ -365,10 +365,10 @@ static KnCode finish(KnBuilder *b, KnMetadata **ret, KnErr *err)
     b->md.partition_statistics = b->lists[KN_LIST_PARTITION_STATISTICS];
     b->md.encryption_keys = b->lists[KN_LIST_ENCRYPTION_KEYS];
     b->md.location = kn_location_strip(b->arena, b->md.location);
-    doc = kn_metadata_make_json(&b->md);
+    doc = kn_metadata_make_json(&b->md, b->base);
     if (!doc)
         return kn_err_set(err, KN_E_INVAL, "an update holds text that is not UTF-8");
-    rc = kn_metadata_parse_json(doc, "updated table metadata", ret, err);
+    rc = kn_metadata_parse_written(doc, "updated table metadata", ret, err);
     if (rc == KN_E_CORRUPT) { /* it is the updates that are wrong, not a file */
         rc = KN_E_INVAL;
         if (err)

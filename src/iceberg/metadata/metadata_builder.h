@@ -6,7 +6,8 @@
  *
  * md is a shallow copy of the base whose arrays were copied with room for one more element an
  * update; schemas, snapshots and texts are still the base's or the caller's. The finished document
- * is made by writing md as JSON and parsing that, so it shares no memory with either.
+ * is made by writing md as JSON and parsing that, so that it shares no memory with either but for
+ * immutable JSON values, which are counted.
  */
 #include "iceberg/metadata/metadata.h"
 

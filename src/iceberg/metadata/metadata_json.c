@@ -5,6 +5,10 @@
  * The order of keys is Java's, so that documents of both compare well. v1 repeats the current
  * schema and the default spec in the places where old readers look. "No current snapshot" is -1 in
  * v1 and v2, null in v3. Keys that we do not know follow the known ones.
+ *
+ * A commit changes little of a document: schemas, snapshots and log entries that the document
+ * before has, in our own words, are taken over from its JSON by reference. Nobody changes a JSON
+ * value that is part of a document.
  */
 #include <string.h>
 
@@ -16,6 +20,7 @@
  */
 typedef struct Writer {
     const KnMetadata *md;
+    const KnMetadata *base; /* md was made of it, and it is in our words; NULL = none */
     json_t *root;
     bool failed;
 } Writer;
@@ -53,6 +58,12 @@ static void put_shared(Writer *w, const char *key, const json_t *value)
         put(w, w->root, key, json_incref((json_t *)value));
     else
         put(w, w->root, key, json_array());
+}
+
+/* An element of an array of the base's document: a new reference; NULL when it is not there. */
+static json_t *from_base(const Writer *w, const char *key, size_t i)
+{
+    return json_incref(json_array_get(json_object_get(w->base->extra, key), i));
 }
 
 static json_t *summary_to_json(Writer *w, const KnSnapshot *snap)
@@ -133,6 +144,16 @@ static json_t *ref_to_json(Writer *w, const KnRef *ref)
     return obj;
 }
 
+static json_t *schema_to_json(const Writer *w, const KnSchema *schema)
+{
+    json_t *known = NULL;
+
+    for (size_t i = 0; w->base && i < w->base->n_schemas && !known; i++)
+        if (w->base->schemas[i] == schema)
+            known = from_base(w, "schemas", i);
+    return known ? known : kn_schema_to_json(schema);
+}
+
 static void put_schemas(Writer *w)
 {
     json_t *array = json_array();
@@ -141,7 +162,7 @@ static void put_schemas(Writer *w)
         put(w, w->root, "schema", kn_schema_to_json(kn_metadata_schema(w->md)));
     put_i64(w, w->root, "current-schema-id", w->md->current_schema_id);
     for (size_t i = 0; i < w->md->n_schemas; i++)
-        push(w, array, kn_schema_to_json(w->md->schemas[i]));
+        push(w, array, schema_to_json(w, w->md->schemas[i]));
     put(w, w->root, "schemas", array);
 }
 
@@ -162,6 +183,20 @@ static void put_specs(Writer *w)
     put(w, w->root, "sort-orders", orders);
 }
 
+/* Those of the base come first and in its order, so that *at only moves on. */
+static json_t *known_snapshot(const Writer *w, const KnSnapshot *snap, size_t *at)
+{
+    size_t n = w->base ? w->base->n_snapshots : 0;
+
+    for (size_t i = *at; i < n && snap->extra; i++) {
+        if (w->base->snapshots[i].extra != snap->extra)
+            continue;
+        *at = i + 1;
+        return from_base(w, "snapshots", i);
+    }
+    return NULL;
+}
+
 static void put_snapshots(Writer *w)
 {
     json_t *refs = json_object(), *snapshots = json_array();
@@ -175,23 +210,50 @@ static void put_snapshots(Writer *w)
     for (size_t i = 0; i < w->md->n_refs; i++)
         put(w, refs, w->md->refs[i].name, ref_to_json(w, &w->md->refs[i]));
     put(w, w->root, "refs", refs);
-    for (size_t i = 0; i < w->md->n_snapshots; i++)
-        push(w, snapshots, snapshot_to_json(w, &w->md->snapshots[i]));
+    for (size_t i = 0, at = 0; i < w->md->n_snapshots; i++) {
+        json_t *known = known_snapshot(w, &w->md->snapshots[i], &at);
+        push(w, snapshots, known ? known : snapshot_to_json(w, &w->md->snapshots[i]));
+    }
     put(w, w->root, "snapshots", snapshots);
 }
 
+static json_t *log_entry_to_json(Writer *w, const KnLogEntry *entry)
+{
+    json_t *obj = json_object();
+
+    put_i64(w, obj, "timestamp-ms", entry->timestamp_ms);
+    if (entry->metadata_file)
+        put_text(w, obj, "metadata-file", entry->metadata_file);
+    else
+        put_i64(w, obj, "snapshot-id", entry->snapshot_id);
+    return obj;
+}
+
+/* An entry that md has from its base: texts are the base's own then. */
+static bool same_entry(const KnLogEntry *a, const KnLogEntry *b)
+{
+    return a->timestamp_ms == b->timestamp_ms && a->snapshot_id == b->snapshot_id &&
+           a->metadata_file == b->metadata_file;
+}
+
+/* Entries of the base's log, which md's begins with but for those that were dropped, are shared. */
 static void put_log(Writer *w, const char *key, const KnLogEntry *log, size_t n)
 {
     json_t *array = json_array();
+    bool snapshots = !strcmp(key, "snapshot-log");
+    const KnLogEntry *old = !w->base    ? NULL
+                            : snapshots ? w->base->snapshot_log
+                                        : w->base->metadata_log;
+    size_t n_old = !w->base ? 0 : snapshots ? w->base->n_snapshot_log : w->base->n_metadata_log;
+    size_t at = 0;
 
     for (size_t i = 0; i < n; i++) {
-        json_t *obj = json_object();
-        put_i64(w, obj, "timestamp-ms", log[i].timestamp_ms);
-        if (log[i].metadata_file)
-            put_text(w, obj, "metadata-file", log[i].metadata_file);
-        else
-            put_i64(w, obj, "snapshot-id", log[i].snapshot_id);
-        push(w, array, obj);
+        size_t found = at;
+        while (found < n_old && !same_entry(&old[found], &log[i]))
+            found++;
+        json_t *known = found < n_old ? from_base(w, key, found) : NULL;
+        at = known ? found + 1 : at;
+        push(w, array, known ? known : log_entry_to_json(w, &log[i]));
     }
     put(w, w->root, key, array);
 }
@@ -210,13 +272,13 @@ static void put_head(Writer *w)
     put_i64(w, w->root, "last-column-id", md->last_column_id);
 }
 
-json_t *kn_metadata_make_json(const KnMetadata *md)
+json_t *kn_metadata_make_json(const KnMetadata *md, const KnMetadata *base)
 {
     /* Keys that another version has, or that are absent when empty: never "unknown". */
     static const char *const known[] = {
         "table-uuid",      "schema", "partition-spec", "last-sequence-number", "next-row-id",
         "encryption-keys", NULL};
-    Writer w = {.md = md, .root = json_object()};
+    Writer w = {.md = md, .base = base && base->written ? base : NULL, .root = json_object()};
 
     put_head(&w);
     put_schemas(&w);
@@ -238,7 +300,8 @@ json_t *kn_metadata_make_json(const KnMetadata *md)
 
 KnCode kn_metadata_to_json(const KnMetadata *md, KnBuf *ret, KnErr *err)
 {
-    KN_JSON_AUTO doc = kn_metadata_make_json(md);
+    KN_JSON_AUTO doc =
+        md->written ? json_incref((json_t *)(uintptr_t)md->extra) : kn_metadata_make_json(md, NULL);
 
     if (!doc)
         return kn_err_set(

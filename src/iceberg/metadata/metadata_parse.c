@@ -471,9 +471,10 @@ static KnCode parse_document(Parser *p, KnErr *err)
     return kn_metadata_validate(&p->md, err);
 }
 
-KnCode kn_metadata_parse_json(json_t *doc, const char *source, KnMetadata **ret, KnErr *err)
+static KnCode parse_json(json_t *doc, bool written, const char *source, KnMetadata **ret,
+                         KnErr *err)
 {
-    Parser p = {.arena = kn_arena_new(4096), .doc = doc};
+    Parser p = {.arena = kn_arena_new(4096), .doc = doc, .md.written = written};
     KnCode rc = parse_document(&p, err);
 
     if (rc != KN_OK) {
@@ -482,6 +483,16 @@ KnCode kn_metadata_parse_json(json_t *doc, const char *source, KnMetadata **ret,
     }
     *ret = kn_metadata_wrap(&p.md, p.arena, json_incref(doc));
     return KN_OK;
+}
+
+KnCode kn_metadata_parse_json(json_t *doc, const char *source, KnMetadata **ret, KnErr *err)
+{
+    return parse_json(doc, false, source, ret, err);
+}
+
+KnCode kn_metadata_parse_written(json_t *doc, const char *source, KnMetadata **ret, KnErr *err)
+{
+    return parse_json(doc, true, source, ret, err);
 }
 
 KnCode kn_metadata_gunzip(KnStr *bytes, KnBuf *plain, KnErr *err)
