@@ -80,11 +80,11 @@ KnCode kn_metadata_file_write(KnFileIO *io, const KnMetadata *md, const char *lo
 KnCode kn_metadata_file_write_text(KnFileIO *io, KnStr json, const char *location, KnErr *err)
 {
     if (!kn_str_ends_with(kn_str(location), KN_STR_LIT(".gz.metadata.json")))
-        return kn_io_write(io, kn_str(location), json.ptr, json.len, KN_IO_CREATE, err);
+        return kn_io_write(io, kn_str(location), json.ptr, json.len, KN_IO_CREATE_OWN, err);
     KN_BUF_AUTO packed = {0};
     kn_buf_init(&packed, KN_METADATA_FILE_MAX + 4096);
     KN_TRY(gzip(json, &packed, err));
-    return kn_io_write(io, kn_str(location), packed.data, packed.len, KN_IO_CREATE, err);
+    return kn_io_write(io, kn_str(location), packed.data, packed.len, KN_IO_CREATE_OWN, err);
 }
 
 bool kn_metadata_file_is_name(KnStr name)

@@ -9,7 +9,10 @@
  * Durability: when write() or sync() returns KN_OK, the bytes and the name survive power loss (file
  * and folder are fsynced). write() is atomic: a reader sees the whole object or none; nothing
  * half-written is left under the name. KN_IO_CREATE fails with KN_E_EXISTS when the name is taken,
- * without a race. Thread-safe: one KnFileIO may be used from many threads.
+ * without a race. KN_IO_CREATE_OWN is the same for a name that nobody looks for before write() has
+ * returned (it holds a UUID, and a pointer will name it): after a loss of power before that, and
+ * only then, a part of the bytes may be under it; it saves the disk one of two turns. Thread-safe:
+ * one KnFileIO may be used from many threads.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +24,7 @@
 #include "base/str.h"
 
 typedef struct KnFileIO KnFileIO;
-typedef enum KnWriteMode { KN_IO_CREATE, KN_IO_REPLACE } KnWriteMode;
+typedef enum KnWriteMode { KN_IO_CREATE, KN_IO_CREATE_OWN, KN_IO_REPLACE } KnWriteMode;
 
 typedef struct KnFileInfo {
     const char *location;

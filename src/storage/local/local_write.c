@@ -6,7 +6,8 @@
  * the folder. Publishing is rename(2) for REPLACE and renameat2(RENAME_NOREPLACE) for CREATE, or
  * link(2) where the file system lacks that; the kernel decides who wins. The temporary file goes on
  * every failure; only a killed process leaves one, and its name has no suffix that a reader looks
- * for.
+ * for. CREATE_OWN publishes before the fsync of the bytes: then bytes and name go to the disk
+ * together (one commit of a journal, not two), and a killed process still leaves all or nothing.
  *
  * After publishing, a failure is KN_E_UNKNOWN: the name is there, and whether it survives power
  * loss is not known; a blind retry of CREATE would see its own file and take it for another
@@ -87,35 +88,34 @@ KnCode kn_local_make_dirs(const char *path, KnErr *err)
     return KN_OK;
 }
 
-static KnCode write_bytes(int fd, const char *path, const char *bytes, size_t len, KnErr *err)
+/* What is on its way to become the object. */
+typedef struct Draft {
+    const char *path, *temp;
+    const char *name; /* what the file is called now; NULL = it is not there */
+    int fd;           /* -1 = closed */
+} Draft;
+
+static KnCode write_bytes(const Draft *draft, const char *bytes, size_t len, KnErr *err)
 {
     while (len) {
-        ssize_t n = write(fd, bytes, len);
+        ssize_t n = write(draft->fd, bytes, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return kn_local_error(err, errno, "write", path);
+            return kn_local_error(err, errno, "write", draft->path);
         bytes += n;
         len -= (size_t)n;
     }
-    if (fsync(fd) != 0)
-        return kn_local_error(err, errno, "write", path);
     return KN_OK;
 }
 
-/* The bytes under the temporary name, durable. On failure the name is gone again. */
-static KnCode write_temp(const char *temp, const char *path, const void *bytes, size_t len,
-                         KnErr *err)
+static KnCode sync_bytes(Draft *draft, KnErr *err)
 {
-    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return kn_local_error(err, errno, "write", path);
-    KnCode rc = write_bytes(fd, path, bytes, len, err);
-    if (close(fd) != 0 && rc == KN_OK) /* NFS reports a full disk here */
-        rc = kn_local_error(err, errno, "write", path);
-    if (rc != KN_OK)
-        (void)unlink(temp);
-    return rc;
+    if (fsync(draft->fd) != 0)
+        return kn_local_error(err, errno, "write", draft->path);
+    int rc = close(draft->fd);
+    draft->fd = -1;
+    return rc == 0 ? KN_OK : kn_local_error(err, errno, "write", draft->path); /* NFS: disk full */
 }
 
 static int publish_new(const char *temp, const char *path)
@@ -130,13 +130,29 @@ static int publish_new(const char *temp, const char *path)
     return 0;
 }
 
-static KnCode publish(const char *temp, const char *path, KnWriteMode mode, KnErr *err)
+static KnCode publish(Draft *draft, KnWriteMode mode, KnErr *err)
 {
     KN_FAULT("io-write-after-temp", err);
-    int rc = mode == KN_IO_CREATE ? publish_new(temp, path) : rename(temp, path);
+    bool create = mode != KN_IO_REPLACE;
+    int rc = create ? publish_new(draft->temp, draft->path) : rename(draft->temp, draft->path);
     if (rc != 0)
-        return kn_local_error(err, errno, mode == KN_IO_CREATE ? "create" : "replace", path);
+        return kn_local_error(err, errno, create ? "create" : "replace", draft->path);
+    draft->name = draft->path;
     return KN_OK;
+}
+
+/* All but the fsync of the folder; on failure no name of ours is left. */
+static KnCode make(Draft *draft, KnStr bytes, KnWriteMode mode, KnErr *err)
+{
+    draft->fd = open(draft->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (draft->fd < 0)
+        return kn_local_error(err, errno, "write", draft->path);
+    draft->name = draft->temp;
+    KN_TRY(write_bytes(draft, bytes.ptr, bytes.len, err));
+    if (mode != KN_IO_CREATE_OWN)
+        KN_TRY(sync_bytes(draft, err));
+    KN_TRY(publish(draft, mode, err));
+    return draft->fd >= 0 ? sync_bytes(draft, err) : KN_OK;
 }
 
 static KnCode after_publish(const char *dir, KnErr *err)
@@ -156,13 +172,14 @@ KnCode kn_local_write(const char *path, const void *bytes, size_t len, KnWriteMo
         return kn_local_error(err, EISDIR, "write", path);
     KN_TRY(kn_local_make_dirs(dir, err));
     const char *name = kn_arena_printf(arena, ".%s", kn_random_uuid4(uuid));
-    const char *temp = kn_path_join(arena, kn_str(dir), kn_str(name));
-    KN_TRY(write_temp(temp, path, bytes, len, err));
-    KnCode rc = publish(temp, path, mode, err);
-    if (rc != KN_OK) {
-        (void)unlink(temp);
-        return rc;
-    }
+    Draft draft = {.path = path, .fd = -1, .temp = kn_path_join(arena, kn_str(dir), kn_str(name))};
+    KnCode rc = make(&draft, (KnStr){bytes, len}, mode, err);
+    if (draft.fd >= 0)
+        (void)close(draft.fd);
+    bool left = rc != KN_OK && draft.name && unlink(draft.name) != 0;
+    if (left && draft.name == path)
+        return kn_err_recode(err, KN_E_UNKNOWN);
+    KN_TRY(rc);
     KnErr cause = {0};
     if (after_publish(dir, &cause) != KN_OK)
         return kn_err_set(err, KN_E_UNKNOWN,

@@ -138,7 +138,7 @@ static KnCode memory_write(KnFileIO *io, KnStr location, const void *bytes, size
     KN_TRY(kn_path_scheme(location, scheme, err));
     Memory *memory = lock(io);
     Object *object = object_find(memory, location);
-    if (object && mode == KN_IO_CREATE) {
+    if (object && mode != KN_IO_REPLACE) {
         unlock(memory);
         return kn_err_set(err, KN_E_EXISTS, "cannot create '" KN_STR_FMT "': it exists already",
                           KN_STR_ARG(location));

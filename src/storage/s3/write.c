@@ -62,7 +62,7 @@ static KnS3Outcome put_once(KnS3 *s3, const KnS3Put *put, KnErr *err)
 KnCode kn_s3_upload(KnS3 *s3, const KnS3Place *place, KnStr bytes, KnWriteMode mode, KnErr *err)
 {
     char uuid[37];
-    KnS3Put put = {.place = place, .bytes = bytes, .create = mode == KN_IO_CREATE};
+    KnS3Put put = {.place = place, .bytes = bytes, .create = mode != KN_IO_REPLACE};
     put.token = kn_random_uuid4(uuid);
     if (bytes.len > s3->part_bytes + s3->part_bytes / 2)
         return kn_s3_upload_parts(s3, &put, err);

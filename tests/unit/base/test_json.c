@@ -136,6 +136,43 @@ static void documents_are_dumped_compact_in_order(void **state)
     assert_int_equal(kn_buf_check(&small, NULL), KN_E_NOMEM);
 }
 
+static void numbers_and_texts_are_dumped_so_that_they_parse_again(void **state)
+{
+    (void)state;
+    static const char text[] = "[0,-1,9223372036854775807,-9223372036854775808,1.5,-0.0,1e300,0.1,"
+                               "\"\\u0001\\\"\\\\x\",{},[]]";
+    KN_JSON_AUTO doc = parse(text);
+    KN_BUF_AUTO buf;
+    kn_buf_init(&buf, 1000);
+    kn_json_dump(&buf, doc);
+    assert_string_equal(buf.data,
+                        "[0,-1,9223372036854775807,-9223372036854775808,1.5,-0.0,"
+                        "1.0000000000000001e300,0.10000000000000001,\"\\u0001\\\"\\\\x\",{},[]]");
+    json_t *again = NULL;
+    assert_int_equal(kn_json_parse(buf.data, buf.len, &again, NULL), KN_OK);
+    assert_true(json_equal(doc, again));
+    json_decref(again);
+}
+
+static void what_is_no_document_fails_the_buffer(void **state)
+{
+    (void)state;
+    KN_BUF_AUTO buf;
+    kn_buf_init(&buf, 1 << 20);
+    kn_json_dump(&buf, NULL);
+    assert_true(buf.failed);
+    json_t *deep = json_array();
+    for (int i = 0; i < 5000; i++) {
+        json_t *outer = json_array();
+        assert_int_equal(json_array_append_new(outer, deep), 0);
+        deep = outer;
+    }
+    kn_buf_reset(&buf);
+    kn_json_dump(&buf, deep);
+    assert_true(buf.failed);
+    json_decref(deep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +182,8 @@ int main(void)
         cmocka_unit_test(what_is_not_json_is_refused_with_its_place),
         cmocka_unit_test(strings_are_quoted_so_that_they_parse_again),
         cmocka_unit_test(documents_are_dumped_compact_in_order),
+        cmocka_unit_test(numbers_and_texts_are_dumped_so_that_they_parse_again),
+        cmocka_unit_test(what_is_no_document_fails_the_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,73 @@ static void removed_snapshots_take_refs_statistics_and_log_with_them(void **stat
     assert_int_equal(md->snapshot_log[0].snapshot_id, 13);
 }
 
+/* ---- what is shared with the document before ---- */
+
+static const char *text_of(Meta *m, const KnMetadata *md)
+{
+    KN_BUF_AUTO text = {0};
+
+    kn_buf_init(&text, (size_t)1 << 24);
+    meta_ok(m, kn_metadata_to_json(md, &text, &m->err));
+    return kn_arena_strndup(m->arena, text.data, text.len);
+}
+
+/* md as somebody reads it who has only the text: nothing is known to be in our words. */
+static KnMetadata *read_again(Meta *m, const KnMetadata *md)
+{
+    KnMetadata *again = NULL;
+
+    meta_ok(m, kn_metadata_parse(kn_str(text_of(m, md)), "again", &again, &m->err));
+    return again;
+}
+
+/* The same updates on what we have made and on what we have read give the same text, which reads
+ * and writes as itself. Takes over md. */
+static KnMetadata *apply_both(Meta *m, KnMetadata *md, const KnUpdate *updates, size_t n)
+{
+    KN_METADATA_AUTO read = read_again(m, md);
+    KN_METADATA_AUTO from_read = NULL;
+    KN_METADATA_AUTO next_read = NULL;
+    KnMetadata *next = NULL;
+    const char *file = kn_arena_printf(m->arena, "file:///m/%zu", md->n_metadata_log);
+
+    meta_ok(m, kn_metadata_apply(read, updates, n, file, &from_read, &m->err));
+    meta_ok(m, kn_metadata_apply(md, updates, n, file, &next, &m->err));
+    assert_string_equal(text_of(m, next), text_of(m, from_read));
+    next_read = read_again(m, next);
+    assert_string_equal(text_of(m, next), text_of(m, next_read));
+    kn_metadata_unref(md);
+    return next;
+}
+
+static void what_is_taken_over_reads_as_what_is_written_anew(void **state)
+{
+    Meta *m = *state;
+    for (int32_t version = 1; version <= 3; version++) {
+        KN_METADATA_AUTO md = meta_create(m, version);
+        int64_t at = md->last_updated_ms;
+        const KnUpdate few = {.kind = KN_UPDATE_SET_PROPERTIES,
+                              .properties =
+                                  meta_json(m, "{'write.metadata.previous-versions-max':'3'}")};
+        const KnUpdate wider = {.kind = KN_UPDATE_ADD_SCHEMA,
+                                .schema = meta_schema(m, "id long required, extra int")};
+        for (int64_t id = 1; id <= 6; id++) {
+            const KnUpdate updates[] = {meta_add_snapshot(md, id, at + id),
+                                        meta_set_ref("main", id, true), few, wider};
+            md = apply_both(m, md, updates, id == 3 ? 4 : id == 2 ? 3 : 2);
+        }
+        const int64_t old[] = {2, 4};
+        const KnUpdate expire[] = {
+            {.kind = KN_UPDATE_REMOVE_SNAPSHOTS, .ids = old, .n_ids = 2},
+            meta_add_snapshot(md, 7, at + 7),
+        };
+        md = apply_both(m, md, expire, 2);
+        assert_int_equal(md->n_snapshots, 5);
+        assert_int_equal(md->n_metadata_log, 3);
+        assert_int_equal(md->n_schemas, 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +276,7 @@ int main(void)
         CASE(wrong_refs_are_refused),
         CASE(a_snapshot_that_only_passed_through_leaves_no_log_entry),
         CASE(removed_snapshots_take_refs_statistics_and_log_with_them),
+        CASE(what_is_taken_over_reads_as_what_is_written_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,12 @@ static void check_write_modes(KnFileIO *io, KnArena *arena, const char *base)
     assert_string_equal(get(arena, io, x), "one");
     assert_int_equal(put(io, x, "three", KN_IO_REPLACE), KN_OK);
     assert_string_equal(get(arena, io, x), "three");
+    assert_int_equal(put(io, x, "four", KN_IO_CREATE_OWN), KN_E_EXISTS);
+    assert_string_equal(get(arena, io, x), "three");
+    KnStr own = at(arena, base, "d/own");
+    assert_int_equal(put(io, own, "mine", KN_IO_CREATE_OWN), KN_OK);
+    assert_string_equal(get(arena, io, own), "mine");
+    assert_int_equal(kn_io_remove(io, own, NULL), KN_OK);
     KnStr fresh = at(arena, base, "fresh");
     assert_int_equal(put(io, fresh, "", KN_IO_REPLACE), KN_OK);
     assert_string_equal(get(arena, io, fresh), "");

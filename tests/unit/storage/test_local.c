@@ -218,19 +218,49 @@ static void a_fault_before_publishing_leaves_the_old_object(void **state)
     assert_string_equal(get(fx.arena, fx.io, here("x")), "new");
 }
 
-/* The writer is killed at the point; returns what the name holds after. */
-static const char *after_kill(const char *rule)
+static void a_fault_leaves_no_object_of_a_name_of_ones_own(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"io-write-before:1:fail", "io-write-after-temp:1:fail"};
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(kn_fault_set(rules[i], NULL, NULL), KN_OK);
+        assert_int_equal(put(fx.io, here("x"), "new", KN_IO_CREATE_OWN), KN_E_IO);
+        assert_int_equal(test_dir_count(fx.dir), 0);
+    }
+    assert_int_equal(kn_fault_set("io-write-after:1:fail", NULL, NULL), KN_OK);
+    assert_int_equal(put(fx.io, here("x"), "new", KN_IO_CREATE_OWN), KN_E_UNKNOWN);
+    assert_string_equal(get(fx.arena, fx.io, here("x")), "new");
+}
+
+/* The writer of a name is killed at the point. */
+static void kill_at(const char *rule, const char *name, KnWriteMode mode)
 {
     pid_t pid = fork();
     if (pid == 0) {
         if (kn_fault_set(rule, NULL, NULL) == KN_OK)
-            (void)put(fx.io, here("x"), "new", KN_IO_REPLACE);
+            (void)put(fx.io, here(name), "new", mode);
         _exit(0);
     }
     int status = -1;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* What the name holds after. */
+static const char *after_kill(const char *rule)
+{
+    kill_at(rule, "x", KN_IO_REPLACE);
     return get(fx.arena, fx.io, here("x"));
+}
+
+static void a_killed_writer_of_a_name_of_its_own_leaves_nothing_or_all(void **state)
+{
+    (void)state;
+    kill_at("io-write-after-temp:1:kill", "own", KN_IO_CREATE_OWN);
+    KnFileInfo info;
+    assert_int_equal(kn_io_stat(fx.io, here("own"), &info, NULL), KN_E_NOTFOUND);
+    kill_at("io-write-after:1:kill", "own", KN_IO_CREATE_OWN);
+    assert_string_equal(get(fx.arena, fx.io, here("own")), "new");
 }
 
 static void a_killed_writer_leaves_the_old_or_the_new_object(void **state)
@@ -313,7 +343,9 @@ int main(void)
         CASE(a_folder_without_permission_is_refused),
         CASE(a_name_that_is_too_long_is_refused),
         CASE(a_fault_before_publishing_leaves_the_old_object),
+        CASE(a_fault_leaves_no_object_of_a_name_of_ones_own),
         CASE(a_killed_writer_leaves_the_old_or_the_new_object),
+        CASE(a_killed_writer_of_a_name_of_its_own_leaves_nothing_or_all),
         CASE(listings_stay_in_the_tree),
         CASE(a_listing_has_a_depth_limit),
         CASE(sync_takes_files_and_folders),
