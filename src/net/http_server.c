@@ -285,6 +285,7 @@ static enum MHD_Result answer(KnHttpdExchange *ex)
     if (ex->state == KN_HTTPD_BODY)
         finish_body(ex);
     set_deadline(ex->conn, SEND_TIMEOUT);
+    ex->req.alone = server->opts.threads > 1 && kn_httpd_connections(server) == 1;
     if (!ex->failed && ex->state == KN_HTTPD_BODY &&
         handler->handle(handler->arg, &ex->req, &ex->rsp) == KN_HTTPD_LATER) {
         ex->rsp = (KnHttpdResponse){0};

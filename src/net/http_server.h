@@ -6,7 +6,9 @@
  * A few threads wait for all connections (epoll) and run the handler there, which is what a quick
  * answer out of memory wants. A handler that would wait for a disk or a peer says so
  * (KN_HTTPD_LATER) and is run again on a thread of a pool that grows with the need, while its
- * connection sleeps; so a slow commit never delays somebody else's quick read.
+ * connection sleeps; so a slow commit never delays somebody else's quick read. Where there is
+ * nobody else (req->alone) a handler may as well do what takes a few milliseconds on the spot,
+ * which saves two changes of threads.
  *
  * A request and everything hung on its arena live until the answer has been sent: pieces of an
  * answer may point into the arena, or to something that kn_arena_defer() releases, and are sent
@@ -34,8 +36,9 @@ typedef struct KnHttpdRequest {
     const char *peer;        /* "127.0.0.1" */
     const char *tls_subject; /* the verified client certificate's, NULL without mTLS */
     bool on_pool;            /* the handler may wait: KN_HTTPD_LATER was answered before */
-    int64_t began_us;        /* kn_clock_mono_us() when its first line arrived */
-    void *user;              /* the handler's own, NULL at first */
+    bool alone;       /* of handle(): no other connection is open, another thread could take one */
+    int64_t began_us; /* kn_clock_mono_us() when its first line arrived */
+    void *user;       /* the handler's own, NULL at first */
 } KnHttpdRequest;
 
 typedef struct KnHttpdHeader {

@@ -3,7 +3,8 @@
  * rest.c - the REST front: a request's way from HTTP to an operation and back.
  *
  * admit() finds the operation and the caller, before a body is read; handle() decides where it runs
- * (quick reads on the thread that waits for connections, everything else on the pool), reads the
+ * (quick reads, and a lone client's commits, on the thread that waits for connections, everything
+ * else on the pool), reads the
  * body and runs it. A change with an Idempotency-Key runs once. done() counts, and writes the audit
  * log.
  */
@@ -203,18 +204,28 @@ static void run_once(KnRestCall *call, const char *key)
         kn_httpd_response_header(call->rsp, "ETag", kept.etag);
 }
 
+/* Whether it runs here, where connections wait: it comes out of memory and local files, or it is a
+ * short commit that nobody else could be held up by. */
+static bool is_quick(const KnRestCall *call, const char *key)
+{
+    int flags = call->op->flags;
+    if (call->op->fn == kn_rest_health)
+        return true;
+    if (!call->rest->ctx.quick_reads || (flags & KN_REST_WAITS))
+        return false;
+    return !(flags & KN_REST_CHANGES) || ((flags & KN_REST_BRIEF) && call->req->alone && !key);
+}
+
 static KnHttpdWhen handle(void *arg, KnHttpdRequest *req, KnHttpdResponse *rsp)
 {
-    KnRest *rest = arg;
+    (void)arg;
     KnRestCall *call = req->user;
     const KnRestOp *op = call->op;
     call->rsp = rsp;
-    bool quick = !(op->flags & (KN_REST_CHANGES | KN_REST_WAITS)) &&
-                 (rest->ctx.quick_reads || op->fn == kn_rest_health);
-    if (!quick && !req->on_pool)
-        return KN_HTTPD_LATER;
     const char *key =
         op->flags & KN_REST_CHANGES ? kn_httpd_request_header(req, "Idempotency-Key") : NULL;
+    if (!req->on_pool && !is_quick(call, key))
+        return KN_HTTPD_LATER;
     if (key)
         run_once(call, key);
     else

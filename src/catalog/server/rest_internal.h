@@ -25,6 +25,7 @@ enum {
     KN_REST_WAITS = 1 << 3,   /* reads what may be far away: on the pool */
     KN_REST_OPEN = 1 << 4,    /* needs no token */
     KN_REST_HIDDEN = 1 << 5,  /* not of the specification: not in config's `endpoints` */
+    KN_REST_BRIEF = 1 << 7,   /* of those that change: one document and one transaction */
     KN_REST_CATALOG = 1 << 6, /* its path has no namespace: the right is on the whole catalog, or is
                                  checked by the function (right NONE) */
 };

@@ -27,7 +27,7 @@ const KnRestOp kn_rest_ops[] = {
     {"loadTable", "GET", TABLE, kn_rest_load_table, KN_RIGHT_READ, 0},
     {"tableExists", "HEAD", TABLE, kn_rest_table_exists, KN_RIGHT_READ, 0},
     {"listTables", "GET", TABLES, kn_rest_list_tables, KN_RIGHT_READ, 0},
-    {"updateTable", "POST", TABLE, kn_rest_update_table, KN_RIGHT_WRITE, POST_JSON},
+    {"updateTable", "POST", TABLE, kn_rest_update_table, KN_RIGHT_WRITE, POST_JSON | KN_REST_BRIEF},
     {"createTable", "POST", TABLES, kn_rest_create_table, KN_RIGHT_WRITE, POST_JSON},
     {"dropTable", "DELETE", TABLE, kn_rest_drop_table, KN_RIGHT_WRITE, CHANGES},
     {"getConfig", "GET", "/v1/config", kn_rest_get_config, KN_RIGHT_NONE, CATALOG},

@@ -55,6 +55,7 @@ char *kn_statement_text(KnSqlStatement which, const KnSqlDialect *dialect, int *
 /** Schema: statements that make what is absent, separated by ';'. */
 extern const char kn_sql_schema[];     /* the JDBC catalog's, V1 */
 extern const char kn_sql_log_schema[]; /* ours */
+extern const char kn_sql_log_schema_sqlite[];
 
 typedef KnCode (*KnSqlRowFn)(void *arg, const char *const *values, KnErr *err);
 typedef struct KnSqlCall {

@@ -25,15 +25,19 @@ const char kn_sql_schema[] =
     " property_key VARCHAR(255) NOT NULL, property_value VARCHAR(1000),"
     " PRIMARY KEY (catalog_name, namespace, property_key))";
 
-const char kn_sql_log_schema[] =
-    "CREATE TABLE IF NOT EXISTS knut_commit_seq ("
-    " catalog_name VARCHAR(255) NOT NULL PRIMARY KEY, last_seq BIGINT NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS knut_commits ("
-    " catalog_name VARCHAR(255) NOT NULL, seq BIGINT NOT NULL, timestamp_ms BIGINT NOT NULL,"
-    " kind INTEGER NOT NULL, is_view INTEGER NOT NULL, table_namespace VARCHAR(255) NOT NULL,"
-    " table_name VARCHAR(255) NOT NULL, from_namespace VARCHAR(255), from_name VARCHAR(255),"
-    " snapshot_id BIGINT NOT NULL, metadata_location VARCHAR(1000) NOT NULL,"
-    " PRIMARY KEY (catalog_name, seq))";
+#define LOG_SCHEMA(end)                                                                            \
+    "CREATE TABLE IF NOT EXISTS knut_commit_seq ("                                                 \
+    " catalog_name VARCHAR(255) NOT NULL PRIMARY KEY, last_seq BIGINT NOT NULL)" end               \
+    ";CREATE TABLE IF NOT EXISTS knut_commits ("                                                   \
+    " catalog_name VARCHAR(255) NOT NULL, seq BIGINT NOT NULL, timestamp_ms BIGINT NOT NULL,"      \
+    " kind INTEGER NOT NULL, is_view INTEGER NOT NULL, table_namespace VARCHAR(255) NOT NULL,"     \
+    " table_name VARCHAR(255) NOT NULL, from_namespace VARCHAR(255), from_name VARCHAR(255),"      \
+    " snapshot_id BIGINT NOT NULL, metadata_location VARCHAR(1000) NOT NULL,"                      \
+    " PRIMARY KEY (catalog_name, seq))" end
+
+const char kn_sql_log_schema[] = LOG_SCHEMA("");
+/* One tree a table, not a second one for its key: a page less to write with each commit. */
+const char kn_sql_log_schema_sqlite[] = LOG_SCHEMA(" WITHOUT ROWID");
 
 static const char *const texts[KN_N_SQL] = {
     [KN_SQL_FIND] = "SELECT metadata_location, @type@ FROM iceberg_tables" ENTRY_KEY,

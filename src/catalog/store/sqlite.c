@@ -319,7 +319,7 @@ static KnCode sqlite_prepare(KnSqlDriver *base, bool create, KnErr *err)
     if (create && (!shape.tables || !shape.log)) {
         use_wal(drv, conn);
         KN_TRY(sqlite_exec(drv->anchor, kn_sql_schema, err));
-        KN_TRY(sqlite_exec(drv->anchor, kn_sql_log_schema, err));
+        KN_TRY(sqlite_exec(drv->anchor, kn_sql_log_schema_sqlite, err));
         KN_TRY(look_at_schema(drv, conn, &shape, err));
     } else if (create) {
         use_wal(drv, conn);

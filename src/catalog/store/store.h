@@ -61,7 +61,9 @@ typedef struct KnUnit {
     KnCode code; /* verdict */
     KnErr err;
     bool doubtful; /* it was not applied, and may come back when the database is recovered */
-    bool done;     /* used by group.c */
+    /* used by group.c */
+    bool done;
+    pthread_cond_t *wake;
 } KnUnit;
 
 /* ---- the log ---- */
