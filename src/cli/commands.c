@@ -46,6 +46,8 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_catalog_heal,
     &kn_cmd_catalog_serve,
     &kn_cmd_catalog_token,
+    &kn_cmd_pipeline_check,
+    &kn_cmd_pipeline_convert,
     &kn_cmd_help,
     &kn_cmd_version,
 };

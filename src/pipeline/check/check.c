@@ -41,7 +41,7 @@ void kn_check_names(const KnChecker *c, const KnutNames *names, const char *what
     for (size_t i = 0; i < names->len; i++) {
         if (!names->items[i][0])
             kn_breach(c, "empty-name", "%s[%zu] is empty", what, i);
-        else if (!is_first(c->problems->arena, seen, names->items[i]))
+        else if (!is_first(c->flaws->arena, seen, names->items[i]))
             kn_breach(c, "duplicate-column", "%s name `%.100s` twice", what, names->items[i]);
     }
 }
@@ -57,7 +57,7 @@ void kn_check_schema(const KnChecker *c, const KnutSchema *schema)
         KnErr err = {0};
         if (!field->name[0])
             kn_breach(c, "empty-name", "column %zu of the schema has no name", i + 1);
-        else if (!is_first(c->problems->arena, seen, field->name))
+        else if (!is_first(c->flaws->arena, seen, field->name))
             kn_breach(c, "duplicate-column", "the schema has the column `%.100s` twice",
                       field->name);
         if (kn_arrow_type_sql(kn_str(field->arrow_type), &sql, &err) == KN_E_INVAL)
@@ -74,7 +74,7 @@ void kn_check_expectations(const KnChecker *c, const KnutExpectations *expectati
         const KnutExpectation *expectation = &expectations->items[i];
         if (!expectation->name[0])
             kn_breach(c, "empty-name", "expectation %zu has no name", i + 1);
-        else if (!is_first(c->problems->arena, seen, expectation->name))
+        else if (!is_first(c->flaws->arena, seen, expectation->name))
             kn_breach(c, "duplicate-name", "there are two expectations `%.100s`",
                       expectation->name);
         if (!expectation->constraint[0])
@@ -161,14 +161,14 @@ static void check_name(const KnChecker *c, KnMap *seen, KnMap *folded_names, con
     *slot = seen; /* any value */
     if (!is_new)
         kn_breach(c, "duplicate-name", "the name is used twice");
-    else if (folded_names && !is_first(c->problems->arena, folded_names, name))
+    else if (folded_names && !is_first(c->flaws->arena, folded_names, name))
         kn_breach(c, "names-differ-in-case",
                   "the name differs from another in case only: engines take both for one table");
 }
 
 static const char *called(const KnChecker *c, const char *kind, const char *name)
 {
-    return kn_arena_printf(c->problems->arena, "%s `%.200s`", kind, name);
+    return kn_arena_printf(c->flaws->arena, "%s `%.200s`", kind, name);
 }
 
 static void check_inputs(KnChecker *c, KnMap *seen, KnMap *folded_names)
@@ -176,7 +176,7 @@ static void check_inputs(KnChecker *c, KnMap *seen, KnMap *folded_names)
     const KnutInputs *inputs = &c->pipeline->inputs;
     if (inputs->len == 0)
         return;
-    bool *used = kn_arena_zalloc(c->problems->arena, inputs->len);
+    bool *used = kn_arena_zalloc(c->flaws->arena, inputs->len);
     for (size_t f = 0; f < c->pipeline->flows.len; f++)
         for (size_t i = 0; i < c->graph->reads[f].len; i++)
             if (c->graph->reads[f].items[i].input != KN_GRAPH_NONE)
@@ -210,11 +210,11 @@ static void check_rings(KnChecker *c)
     }
 }
 
-void kn_pipeline_check(const KnGraph *graph, KnProblems *problems)
+void kn_pipeline_check(const KnGraph *graph, KnFlaws *flaws)
 {
     size_t hints = 50;
     KnChecker c = {
-        .graph = graph, .pipeline = graph->pipeline, .problems = problems, .hints_left = &hints};
+        .graph = graph, .pipeline = graph->pipeline, .flaws = flaws, .hints_left = &hints};
     KN_MAP_AUTO seen = kn_map_new();
     KN_MAP_AUTO folded_names = kn_map_new();
     KN_MAP_AUTO flows = kn_map_new();
@@ -236,4 +236,16 @@ void kn_pipeline_check(const KnGraph *graph, KnProblems *problems)
         kn_check_flow(&c, flow, i);
     }
     check_rings(&c);
+}
+
+KnCode kn_pipeline_validate(KnArena *arena, const KnPipeline *pipeline, const KnGraph **ret_graph,
+                            KnErr *err)
+{
+    KN_FLAWS_AUTO flaws = {.arena = arena};
+    const KnGraph *graph = kn_graph_new(arena, pipeline);
+    kn_pipeline_check(graph, &flaws);
+    KN_TRY(kn_flaws_fail(&flaws, err));
+    if (ret_graph)
+        *ret_graph = graph;
+    return KN_OK;
 }

@@ -18,7 +18,7 @@ static void check_partitions(const KnChecker *c, const KnutDataset *dataset)
         else if (rc == KN_OK)
             kn_check_column(
                 c, &dataset->schema,
-                kn_arena_strndup(c->problems->arena, partition.column.ptr, partition.column.len),
+                kn_arena_strndup(c->flaws->arena, partition.column.ptr, partition.column.len),
                 "the partition column");
     }
 }

@@ -6,7 +6,7 @@
 typedef struct KnChecker {
     const KnGraph *graph;
     const KnPipeline *pipeline;
-    KnProblems *problems;
+    KnFlaws *flaws;
     const char *where;  /* what is looked at */
     size_t *hints_left; /* looking for near names costs the number of names */
 } KnChecker;

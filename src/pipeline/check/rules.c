@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - the rules by name; problems as they are collected. */
+/* rules.c - the rules by name; flaws as they are collected. */
 #include <stdio.h>
 
 #include "pipeline/check/checker.h"
@@ -43,25 +43,25 @@ const KnRule kn_rules[] = {
 };
 const size_t kn_n_rules = sizeof(kn_rules) / sizeof(kn_rules[0]);
 
-void kn_problems_done(KnProblems *problems)
+void kn_flaws_done(KnFlaws *flaws)
 {
-    kn_vec_done(&problems->list);
+    kn_vec_done(&flaws->list);
 }
 
-void kn_problems_add(KnProblems *problems, const KnProblem *problem)
+void kn_flaws_add(KnFlaws *flaws, const KnFlaw *flaw)
 {
-    *kn_vec_push(&problems->list) = *problem;
-    problems->n_errors += problem->error;
+    *kn_vec_push(&flaws->list) = *flaw;
+    flaws->n_errors += flaw->error;
 }
 
-KnCode kn_problems_fail(const KnProblems *problems, KnErr *err)
+KnCode kn_flaws_fail(const KnFlaws *flaws, KnErr *err)
 {
-    kn_vec_foreach (&problems->list, p) {
+    kn_vec_foreach (&flaws->list, p) {
         if (!p->error)
             continue;
-        if (problems->n_errors > 1)
+        if (flaws->n_errors > 1)
             return kn_err_set(err, KN_E_INVAL, "%s: %s (and %zu more errors)", p->where, p->text,
-                              problems->n_errors - 1);
+                              flaws->n_errors - 1);
         return kn_err_set(err, KN_E_INVAL, "%s: %s", p->where, p->text);
     }
     return KN_OK;
@@ -78,8 +78,8 @@ void kn_breach(const KnChecker *c, const char *rule, const char *fmt, ...)
     while (i < kn_n_rules && strcmp(kn_rules[i].name, rule) != 0)
         i++;
     assert(i < kn_n_rules);
-    kn_problems_add(c->problems, &(KnProblem){.error = kn_rules[i].error,
-                                              .rule = kn_rules[i].name,
-                                              .where = c->where,
-                                              .text = kn_arena_strdup(c->problems->arena, text)});
+    kn_flaws_add(c->flaws, &(KnFlaw){.error = kn_rules[i].error,
+                                     .rule = kn_rules[i].name,
+                                     .where = c->where,
+                                     .text = kn_arena_strdup(c->flaws->arena, text)});
 }

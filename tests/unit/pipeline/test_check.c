@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_check.c - each rule is broken once; all problems are told at once; many flows are quick. */
+/* test_check.c - each rule is broken once; all flaws are told at once; many flows are quick. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,15 +28,15 @@
 #define ID             "(name:\"id\",arrow_type:\"Int64\",nullable:false)"
 #define END            "])"
 
-static void check(KnArena *arena, const char *text, KnProblems *problems)
+static void check(KnArena *arena, const char *text, KnFlaws *flaws)
 {
     char *whole = kn_arena_printf(arena, "#![enable(implicit_some)]%s", text);
-    kn_pipeline_check(kn_graph_new(arena, pipeline_read(arena, &kn_surface_ron, whole)), problems);
+    kn_pipeline_check(kn_graph_new(arena, pipeline_read(arena, &kn_surface_ron, whole)), flaws);
 }
 
-static const KnProblem *find(const KnProblems *problems, const char *rule)
+static const KnFlaw *find(const KnFlaws *flaws, const char *rule)
 {
-    kn_vec_foreach (&problems->list, p) {
+    kn_vec_foreach (&flaws->list, p) {
         if (strcmp(p->rule, rule) == 0)
             return p;
     }
@@ -162,14 +162,14 @@ static void each_rule_is_told_with_its_thing(void **state)
     bool broken[64] = {0};
     for (size_t i = 0; i < sizeof(breaches) / sizeof(breaches[0]); i++) {
         KN_ARENA_AUTO arena = kn_arena_new(4096);
-        KN_PROBLEMS_AUTO problems = {.arena = arena};
-        check(arena, breaches[i].text, &problems);
+        KN_FLAWS_AUTO flaws = {.arena = arena};
+        check(arena, breaches[i].text, &flaws);
         bool said = false;
-        kn_vec_foreach (&problems.list, p) {
+        kn_vec_foreach (&flaws.list, p) {
             said = said ||
                    (strcmp(p->rule, breaches[i].rule) == 0 && strstr(p->text, breaches[i].said));
         }
-        const KnProblem *first = find(&problems, breaches[i].rule);
+        const KnFlaw *first = find(&flaws, breaches[i].rule);
         if (!said)
             fail_msg("%s\n%s: %s", breaches[i].text, breaches[i].rule,
                      first ? first->text : "not told");
@@ -200,12 +200,11 @@ static void what_is_right_is_not_complained_about(void **state)
     };
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
         KN_ARENA_AUTO arena = kn_arena_new(4096);
-        KN_PROBLEMS_AUTO problems = {.arena = arena};
-        check(arena, right[i], &problems);
-        if (problems.list.len > 0)
-            fail_msg("%s\n%s: %s", right[i], problems.list.items[0].rule,
-                     problems.list.items[0].text);
-        assert_int_equal(kn_problems_fail(&problems, NULL), KN_OK);
+        KN_FLAWS_AUTO flaws = {.arena = arena};
+        check(arena, right[i], &flaws);
+        if (flaws.list.len > 0)
+            fail_msg("%s\n%s: %s", right[i], flaws.list.items[0].rule, flaws.list.items[0].text);
+        assert_int_equal(kn_flaws_fail(&flaws, NULL), KN_OK);
     }
 }
 
@@ -213,20 +212,20 @@ static void all_problems_are_told_at_once_in_order(void **state)
 {
     (void)state;
     KN_ARENA_AUTO arena = kn_arena_new(4096);
-    KN_PROBLEMS_AUTO problems = {.arena = arena};
+    KN_FLAWS_AUTO flaws = {.arena = arena};
     check(arena,
           DATASETS(A "," A) "(name:\"f\",target:\"none\",kind:batch,query:\"\"),(name:\"g\",target:"
                             "\"a\",reads:[\"a\"],kind:batch)" END,
-          &problems);
+          &flaws);
     static const char *const rules[] = {"duplicate-name", "unknown-target", "empty-text", "cycle"};
     size_t at = 0;
-    kn_vec_foreach (&problems.list, p) {
+    kn_vec_foreach (&flaws.list, p) {
         if (p->error)
             assert_string_equal(p->rule, rules[at++]);
     }
     assert_int_equal(at, 4);
     KnErr err = {0};
-    assert_int_equal(kn_problems_fail(&problems, &err), KN_E_INVAL);
+    assert_int_equal(kn_flaws_fail(&flaws, &err), KN_E_INVAL);
     assert_string_equal(err.msg, "dataset `a`: the name is used twice (and 3 more errors)");
 }
 
@@ -241,10 +240,10 @@ static void the_samples_of_the_published_crate_have_no_errors(void **state)
                                           "pipelines/pushdown_expectations.ron"};
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         KN_ARENA_AUTO arena = kn_arena_new(4096);
-        KN_PROBLEMS_AUTO problems = {.arena = arena};
+        KN_FLAWS_AUTO flaws = {.arena = arena};
         KnErr err = {0};
-        check(arena, pipeline_data(arena, samples[i]), &problems);
-        if (kn_problems_fail(&problems, &err) != KN_OK)
+        check(arena, pipeline_data(arena, samples[i]), &flaws);
+        if (kn_flaws_fail(&flaws, &err) != KN_OK)
             fail_msg("%s: %s", samples[i], err.msg);
     }
 }
@@ -268,17 +267,17 @@ static void a_hundred_thousand_flows_are_ordered_and_checked(void **state)
                               .query = "SELECT 1"};
     }
     const KnPipeline pipeline = {.name = "p", .datasets = {datasets, N}, .flows = {flows, N}};
-    KN_PROBLEMS_AUTO problems = {.arena = arena};
+    KN_FLAWS_AUTO flaws = {.arena = arena};
     const KnGraph *graph = kn_graph_new(arena, &pipeline);
-    kn_pipeline_check(graph, &problems);
-    assert_int_equal(problems.list.len, 0);
+    kn_pipeline_check(graph, &flaws);
+    assert_int_equal(flaws.list.len, 0);
     assert_int_equal(graph->order.items[N - 1], N - 1);
     const char *last[] = {datasets[N - 1].name};
     flows[0].reads = (KnutNames){last, 1};
     graph = kn_graph_new(arena, &pipeline);
-    kn_pipeline_check(graph, &problems);
-    assert_int_equal(problems.list.len, 1);
-    assert_string_equal(problems.list.items[0].rule, "cycle");
+    kn_pipeline_check(graph, &flaws);
+    assert_int_equal(flaws.list.len, 1);
+    assert_string_equal(flaws.list.items[0].rule, "cycle");
 }
 
 static void partitions_are_columns_or_transforms(void **state)

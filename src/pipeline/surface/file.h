@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* file.h - documents in files: read by any surface, written atomically. */
+#include "pipeline/surface/surface.h"
+
+typedef struct KnLoad {
+    const char *file;         /* a local path */
+    const KnSurface *surface; /* NULL = by the file's extension */
+    KnSession *session;       /* for surfaces that need an engine; else NULL */
+} KnLoad;
+
+/** Read the file. The pipeline's name, where its surface says none, is the file's name without
+ * extension. */
+KN_NODISCARD KnCode kn_pipeline_load(KnArena *arena, const KnLoad *load, KnNotes *notes,
+                                     const KnPipeline **ret, KnErr *err);
+/** Write it as surface (NULL = by the extension); whoever reads the name sees the old or the new
+ * document. */
+KN_NODISCARD KnCode kn_pipeline_save(const KnPipeline *pipeline, const char *file,
+                                     const KnSurface *surface, KnNotes *notes, KnErr *err);
