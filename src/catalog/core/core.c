@@ -275,7 +275,8 @@ static KnCode fill(KnCatalogCore *core, const KnCoreOptions *opts, KnErr *err)
     const KnStoreOptions store = {.db = opts->db,
                                   .catalog = opts->catalog ? opts->catalog : "knut",
                                   .create = opts->create_db,
-                                  .connections = opts->connections};
+                                  .connections = opts->connections,
+                                  .keep_events = opts->keep_events};
     KN_TRY(set_places(core, opts, err));
     if (!core->io)
         KN_TRY(kn_io_open_for(kn_str(core->warehouse), &core->io, err));

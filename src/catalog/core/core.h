@@ -40,6 +40,7 @@ typedef struct KnCoreOptions {
     bool lax_namespaces; /* a table's missing namespace is made, not KN_E_NOTFOUND */
     size_t cache_bytes;  /* of metadata documents; 0 = 64 MiB */
     int connections;     /* to PostgreSQL, at most; 0 = 8 */
+    int64_t keep_events; /* of the log, when this core commits; 0 = all */
 } KnCoreOptions;
 
 KN_NODISCARD KnCode kn_core_open(const KnCoreOptions *opts, KnCatalogCore **ret, KnErr *err);
@@ -186,7 +187,8 @@ typedef KnCode (*KnCommitEventFn)(void *arg, const KnCommitEvent *event, KnErr *
 
 /** "create", "update", "drop", "rename", "register". */
 const char *kn_event_kind_name(KnEventKind kind);
-/** Events after seq, oldest first, at most limit (0 = all). Changes that other programs (PyIceberg,
+/** Events after seq, oldest first, at most limit (0 = all). 0 is the oldest that is kept; after a
+ * number whose successors were dropped it is KN_E_NOTFOUND. Changes that other programs (PyIceberg,
  * Java) make in the database are not in the log. */
 KN_NODISCARD KnCode kn_core_commits_since(KnCatalogCore *core, int64_t seq, size_t limit,
                                           KnCommitEventFn fn, void *arg, KnErr *err);

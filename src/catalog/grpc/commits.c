@@ -133,6 +133,8 @@ int kn_grpc_watch_commits(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err)
     Watch *watch = call->state;
     watch->who = who;
     KnCode rc = send_more(front, watch, out, err);
+    if (rc == KN_E_NOTFOUND) /* its position is older than the log */
+        return KN_GRPC_OUT_OF_RANGE;
     return rc == KN_OK ? KN_GRPC_GO_ON : kn_wire_code(rc, err);
 }
 

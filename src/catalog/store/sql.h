@@ -35,6 +35,7 @@ typedef enum KnSqlStatement {
     KN_SQL_SEQ_SET,
     KN_SQL_LOG_ADD,
     KN_SQL_LOG_SINCE,
+    KN_SQL_LOG_PRUNE,
     KN_SQL_PING,
     KN_SQL_SAVEPOINT,
     KN_SQL_RELEASE,

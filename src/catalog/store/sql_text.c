@@ -99,6 +99,9 @@ static const char *const texts[KN_N_SQL] = {
         "SELECT seq, timestamp_ms, kind, is_view, table_namespace, table_name, from_namespace,"
         " from_name, snapshot_id, metadata_location FROM knut_commits WHERE catalog_name=$1 AND"
         " seq > CAST($2 AS BIGINT) ORDER BY seq LIMIT CAST($3 AS BIGINT)",
+    [KN_SQL_LOG_PRUNE] =
+        "DELETE FROM knut_commits WHERE catalog_name=$1 AND seq IN (SELECT seq FROM knut_commits"
+        " WHERE catalog_name=$1 AND seq <= CAST($2 AS BIGINT) ORDER BY seq LIMIT 4096)",
     [KN_SQL_PING] = "SELECT 1",
     [KN_SQL_SAVEPOINT] = "SAVEPOINT knut_unit",
     [KN_SQL_RELEASE] = "RELEASE SAVEPOINT knut_unit",

@@ -89,6 +89,7 @@ typedef struct KnStoreOptions {
     const char *catalog; /* catalog_name */
     bool create;         /* make what is absent; else KN_E_NOTFOUND */
     int connections;     /* for reading */
+    int64_t keep_events; /* at least so many stay in the log, older ones go; 0 = all stay */
 } KnStoreOptions;
 
 /** db says which kind. Messages never hold user or password of it. */

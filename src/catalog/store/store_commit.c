@@ -15,7 +15,7 @@
 #include "base/fault.h"
 #include "catalog/store/store_internal.h"
 
-enum { BATCH_TRIES = 4 };
+enum { BATCH_TRIES = 4, PRUNE_STEP = 256 };
 
 typedef struct Batch {
     KnStore *store;
@@ -380,6 +380,20 @@ static KnCode set_seq(Batch *b, KnErr *err)
     return b->conn->ops->run(b->conn, &call, err);
 }
 
+/* Not with every commit, and never many rows at once: a log that was long is shortened bit by bit.
+ */
+static KnCode prune_log(Batch *b, int64_t before, KnErr *err)
+{
+    int64_t keep = b->store->keep_events, step = keep < PRUNE_STEP ? keep : PRUNE_STEP;
+    if (keep <= 0 || b->seq <= keep || b->seq / step == before / step)
+        return KN_OK;
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    KnSqlCall call = {
+        .which = KN_SQL_LOG_PRUNE,
+        .params = {b->store->catalog, kn_arena_printf(arena, "%lld", (long long)(b->seq - keep))}};
+    return b->conn->ops->run(b->conn, &call, err);
+}
+
 static KnCode run_units(Batch *b, bool *ret_any, KnErr *err)
 {
     KN_TRY(b->conn->ops->begin(b->conn, err));
@@ -389,7 +403,10 @@ static KnCode run_units(Batch *b, bool *ret_any, KnErr *err)
         KN_TRY(run_unit(b, b->units[i], err));
         *ret_any |= b->units[i]->code == KN_OK;
     }
-    return b->seq == before ? KN_OK : set_seq(b, err);
+    if (b->seq == before)
+        return KN_OK;
+    KN_TRY(set_seq(b, err));
+    return prune_log(b, before, err);
 }
 
 /* Points for answers that are lost before and after the commit. */

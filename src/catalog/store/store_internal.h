@@ -10,7 +10,8 @@ struct KnStore {
     char *catalog;
     char *id;
     bool sqlite;
-    KnSqlConn *writer; /* of whoever commits; NULL = to be made */
+    int64_t keep_events; /* in the log; 0 = all */
+    KnSqlConn *writer;   /* of whoever commits; NULL = to be made */
     pthread_mutex_t lock;
     pthread_cond_t freed;
     KnSqlConn **idle; /* connections for reading, lent to one thread at a time */

@@ -306,6 +306,16 @@ static KnCode find_log(KnStore *store, KnErr *err)
     return rc;
 }
 
+/* Numbers have no gaps: what is missing behind a position has been dropped. */
+static KnCode dropped(int64_t after, int64_t first, KnErr *err)
+{
+    return kn_err_set(err, KN_E_NOTFOUND,
+                      "the log of commits begins with %lld: what came after %lld was dropped "
+                      "('knut catalog serve --log-keep'); look at the tables as they are now, and "
+                      "go on from there",
+                      (long long)first, (long long)after);
+}
+
 KnCode kn_store_events(KnStore *store, int64_t after, size_t limit, KnStoreEventFn fn, void *arg,
                        KnErr *err)
 {
@@ -320,6 +330,8 @@ KnCode kn_store_events(KnStore *store, int64_t after, size_t limit, KnStoreEvent
                       .fn = note_event,
                       .arg = &events};
     KnCode rc = kn_store_ask(store, &call, err);
+    if (rc == KN_OK && after > 0 && events.all.len && events.all.items[0].seq != after + 1)
+        rc = dropped(after, events.all.items[0].seq, err);
     for (size_t i = 0; rc == KN_OK && i < events.all.len; i++)
         rc = fn(arg, &events.all.items[i], err);
     kn_vec_done(&events.all);
@@ -426,6 +438,7 @@ KnCode kn_store_open(const KnStoreOptions *opts, KnStore **ret, KnErr *err)
     store->max_made = opts->connections > 0 ? opts->connections
                       : store->sqlite       ? SQLITE_READERS
                                             : POSTGRES_READERS;
+    store->keep_events = opts->keep_events;
     store->idle = calloc((size_t)store->max_made, sizeof(KnSqlConn *));
     store->catalog = strdup(opts->catalog);
     if (!store->idle || !store->catalog)

@@ -50,6 +50,14 @@ const KnOption kn_serve_rows[KN_SERVE_ROWS] = {
     ROW_DEFAULT("max-body", KN_OPT_BYTES, max_body, "SIZE", "16MiB", "Largest request body"),
     ROW_DEFAULT("metadata-cache", KN_OPT_BYTES, cache, "SIZE", "64MiB",
                 "Memory for metadata documents"),
+    {.name = "log-keep",
+     .type = KN_OPT_INT,
+     .offset = offsetof(KnServeOptions, log_keep),
+     .value = "N",
+     .dflt = "1000000",
+     .min = 0,
+     .max = INT64_MAX,
+     .doc = "Keep at least so many commits in the log of commits, drop older ones (0: keep all)"},
     ROW_DEFAULT("drain", KN_OPT_SECONDS, drain, "S", "30",
                 "How long requests in flight may take after a signal"),
 };
@@ -166,6 +174,7 @@ KnCode kn_serve_core_options(const KnServeOptions *opts, KnArena *arena, KnCoreO
         .allowed = allowed,
         .n_allowed = opts->allow_locations.len,
         .cache_bytes = opts->cache,
+        .keep_events = opts->log_keep,
     };
     return kn_io_open_with(kn_str(uri), &opts->s3, &ret->io, err);
 }

@@ -19,10 +19,11 @@ typedef struct KnServeOptions {
     KnOptList cors_origins;
     uint64_t max_body;
     uint64_t cache;
+    int64_t log_keep;
     double drain;
 } KnServeOptions;
 
-enum { KN_SERVE_FRONTS = 2, KN_SERVE_ROWS = 18 };
+enum { KN_SERVE_FRONTS = 2, KN_SERVE_ROWS = 19 };
 extern const KnOption kn_serve_rows[KN_SERVE_ROWS];
 
 /** A front that was asked for. */

@@ -396,6 +396,51 @@ static void the_log_tells_of_every_commit_without_a_gap(void **state)
     assert_int_equal(kn_core_commits_wait(fix->core, 4, 60000, &fix->err), KN_E_CANCELLED);
 }
 
+/* A core that keeps so many events, on the fixture's database. */
+static KnCatalogCore *open_keeping(CoreFixture *fix, int64_t events)
+{
+    KnCatalogCore *core = NULL;
+    const KnCoreOptions opts = {.warehouse = kn_core_warehouse(fix->core),
+                                .db = fix->db,
+                                .catalog = fix->catalog,
+                                .keep_events = events};
+    assert_int_equal(kn_core_open(&opts, &core, &fix->err), KN_OK);
+    return core;
+}
+
+static void old_events_go_and_their_positions_are_refused(void **state)
+{
+    CoreFixture *fix = *state;
+    if (!fix->core)
+        return;
+    core_make_namespace(fix);
+    core_create(fix, "t");
+    KnTableIdent t = CORE_IDENT("t");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(core_set(fix->core, &t, "k", i % 2 ? "1" : "2", &fix->err), KN_OK);
+    Seen all = {0}, kept = {.last = 4}, later = {.last = 7}, refused = {0};
+    assert_int_equal(kn_core_commits_since(fix->core, 0, 0, note, &all, &fix->err), KN_OK);
+    assert_int_equal(all.n, 6);
+    KnCatalogCore *keeps = open_keeping(fix, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(core_set(keeps, &t, "k", i % 2 ? "3" : "4", &fix->err), KN_OK);
+    kn_core_close(keeps);
+    assert_int_equal(kn_core_commits_since(fix->core, 3, 0, note, &refused, &fix->err),
+                     KN_E_NOTFOUND);
+    assert_non_null(strstr(fix->err.msg, "the log of commits begins with 5: what came after 3"));
+    assert_int_equal(refused.n, 0);
+    assert_int_equal(kn_core_commits_since(fix->core, 4, 0, note, &kept, &fix->err), KN_OK);
+    assert_int_equal(kept.n, 6);
+    assert_int_equal(kn_core_commits_since(fix->core, 7, 0, note, &later, &fix->err), KN_OK);
+    assert_int_equal(later.n, 3);
+    Seen oldest = {.last = 4};
+    assert_int_equal(kn_core_commits_since(fix->core, 0, 1, note, &oldest, &fix->err), KN_OK);
+    assert_int_equal(oldest.n, 1);
+    int64_t last = 0;
+    assert_int_equal(kn_core_commits_last(fix->core, &last, &fix->err), KN_OK);
+    assert_int_equal(last, 10);
+}
+
 static void a_database_address_keeps_its_secrets(void **state)
 {
     (void)state;
@@ -445,6 +490,7 @@ int main(void)
         CORE_BOTH(a_document_that_is_gone_is_told_apart_from_a_table_that_is),
         CORE_BOTH(what_another_process_changes_is_seen_at_once),
         CORE_BOTH(the_log_tells_of_every_commit_without_a_gap),
+        CORE_BOTH(old_events_go_and_their_positions_are_refused),
         cmocka_unit_test(a_database_address_keeps_its_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, test_postgres_stop);
