@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "pipeline/surface/surfaces.h"
 
-const KnSurface *const kn_surfaces[] = {&kn_surface_ron, &kn_surface_json, NULL};
+const KnSurface *const kn_surfaces[] = {&kn_surface_ron, &kn_surface_json, &kn_surface_sql, NULL};
 
 void kn_notes_add(KnNotes *notes, size_t line, size_t column, const char *fmt, ...)
 {

@@ -5,3 +5,4 @@
 
 extern const KnSurface kn_surface_ron;
 extern const KnSurface kn_surface_json;
+extern const KnSurface kn_surface_sql;
