@@ -4,6 +4,8 @@
 # tests/unit/<layer>/test_<x>.c     program test_<layer>_<x>, ctest <layer>.<x>, linked to kn_<layer>
 # tests/unit/<layer>/<other>.c      helpers of that layer's tests, and of the tests of higher layers:
 #                                   the library kn_test_<layer>
+# docs/examples/<x>.c               program example_<x>, ctest example.<x>: sees the public headers, links
+#                                   kn_lib, and says what it found wrong by its exit status
 # tests/fuzz/fuzz_<x>.c             program replay_<x>, ctest fuzz.<x>: runs tests/fuzz/corpus/<x>/
 #                                   and, with KN_FUZZ, the libFuzzer program fuzz_<x>
 #
@@ -115,4 +117,13 @@ foreach(source IN LISTS sources)
     kn_fuzz_program(fuzz_${name} ${source})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   endif()
+endforeach()
+
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/examples/*.c)
+foreach(source IN LISTS sources)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(example_${name} ${source})
+  target_link_libraries(example_${name} PRIVATE kn_lib)
+  set_target_properties(example_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  kn_test_add(example.${name} ${source} example_${name})
 endforeach()

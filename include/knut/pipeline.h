@@ -15,6 +15,10 @@
  *                                       .target = "clean_orders",
  *                                       .reads = KNUT_NAMES("raw_orders"),
  *                                       .query = "SELECT * FROM raw_orders WHERE amount > 0"});
+ *     if (knut_pipeline_check(p, NULL, &err) == KN_OK)
+ *         code = knut_pipeline_save(p, "sales.ron", NULL, &err);
+ *
+ * docs/examples/sales_pipeline.c is a whole program.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -302,6 +306,62 @@ typedef struct KnutPipelineSpec {
     KnutInputs inputs;
     KnutPairs properties; /* settings of the run */
 } KnutPipelineSpec;
+
+/* ---- building, reading, writing ---- */
+
+typedef struct KnutPipeline KnutPipeline; /* owns a spec and all it points to */
+
+/** An empty pipeline. Memory out aborts, here and below. */
+KnutPipeline *knut_pipeline_new(const char *name);
+/** A copy of a whole value. */
+KnutPipeline *knut_pipeline_from(const KnutPipelineSpec *spec);
+/** Accepts NULL. */
+void knut_pipeline_free(KnutPipeline *pipeline);
+
+/** Each is added as it is, behind those before it; what is wrong with it, knut_pipeline_check()
+ * tells. */
+void knut_pipeline_dataset(KnutPipeline *pipeline, const KnutDataset *dataset);
+void knut_pipeline_flow(KnutPipeline *pipeline, const KnutFlow *flow);
+void knut_pipeline_input(KnutPipeline *pipeline, const KnutInput *input);
+/** NULL = not given. */
+void knut_pipeline_defaults(KnutPipeline *pipeline, const char *catalog, const char *database);
+void knut_pipeline_storage(KnutPipeline *pipeline, const char *uri);
+void knut_pipeline_property(KnutPipeline *pipeline, const char *key, const char *value);
+
+/** The value; it lives until the pipeline is next changed. */
+const KnutPipelineSpec *knut_pipeline_spec(const KnutPipeline *pipeline);
+bool knut_pipeline_equal(const KnutPipeline *a, const KnutPipeline *b);
+
+/** Read a document. form is "ron" or "json"; NULL, where there is a file, = by its extension. What
+ * is wrong is named with line and column. Fields that are not known are left out:
+ * knut_pipeline_check() tells of them. */
+KnCode knut_pipeline_load(const char *file, const char *form, KnutPipeline **ret, KnErr *err);
+KnCode knut_pipeline_parse(const char *text, size_t len, const char *form, KnutPipeline **ret,
+                           KnErr *err);
+/** Write one. The file is replaced as a whole. */
+KnCode knut_pipeline_save(const KnutPipeline *pipeline, const char *file, const char *form,
+                          KnErr *err);
+/** The document's text: the caller frees it with free(). */
+KnCode knut_pipeline_text(const KnutPipeline *pipeline, const char *form, char **ret, KnErr *err);
+
+typedef struct KnutProblem {
+    bool error;        /* no backend could run it as it is meant; else a warning */
+    const char *rule;  /* stable: "unknown-target"; docs/pipelines.md lists them */
+    const char *where; /* "flow `f`" */
+    const char *text;
+} KnutProblem;
+
+typedef struct KnutProblems {
+    const KnutProblem *items;
+    size_t len;
+} KnutProblems;
+
+/** All that is wrong, at once. KN_E_INVAL with the first error, where there is one. ret (which may
+ * be NULL) is filled in any case and lives until the next check or change. */
+KnCode knut_pipeline_check(KnutPipeline *pipeline, KnutProblems *ret, KnErr *err);
+/** Names of the datasets in the order of running; empty where they need one another. Lives until
+ * the next change. */
+KnutNames knut_pipeline_order(KnutPipeline *pipeline);
 
 #ifdef __cplusplus
 }
