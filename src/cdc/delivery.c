@@ -3,9 +3,9 @@
  * delivery.c - a window that was made ready goes to its destination, and the cursor moves.
  *
  * kn_deliver_window() is the only way there: begin at the sink, settle the chunks whose fate is not
- * known by asking the sink, load the rest, and when every chunk is proven, make the KnLoadAck that
- * moves the cursor. KnLoadAck's layout is known in this file only, and ack_new() is the only place
- * that makes one.
+ * known by asking the sink, load the rest, have committed what the sink held back of it, and when
+ * every chunk is proven, make the KnLoadAck that moves the cursor. KnLoadAck's layout is known in
+ * this file only, and ack_new() is the only place that makes one.
  *
  * Threads: one reads (reader.c), up to parallel_loads load, the caller waits for them. They share
  * the Transfer; `lock` guards the journal, the observer and the first error. A chunk is marked sent
@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "base/metrics.h"
 #include "cdc/delivery_internal.h"
 #include "cdc/queue.h"
 #include "cdc/reader.h"
@@ -82,6 +81,7 @@ const char *kn_load_ack_last_label(const KnLoadAck *ack)
  * process proved, from the journal. */
 typedef struct Proof {
     bool proven;
+    bool held; /* not proven yet: verdict.hold */
     KnVerdict verdict;
 } Proof;
 
@@ -130,7 +130,8 @@ typedef struct Transfer {
     size_t next_turn;
     int64_t rows_seen, bytes_told;
     int64_t read_us, load_us, record_us;
-    KnCode failed; /* first failure */
+    bool committing; /* what is held, if anything was */
+    KnCode failed;   /* first failure */
     KnErr err;
 } Transfer;
 
@@ -265,6 +266,19 @@ static void add_load_time(Transfer *tr, int64_t micros)
     pthread_mutex_unlock(&tr->lock);
 }
 
+/* Held rows are written down before any of the window's is committed: from then on a later process
+ * can only go forward. */
+static KnCode note_held(Transfer *tr, size_t number, KnVerdict verdict, KnErr *err)
+{
+    KnJournal *jn = tr->dlv->jn;
+    pthread_mutex_lock(&tr->lock);
+    KnCode rc = jn->ops->hold(jn, tr->ready->rec->id, (int64_t)number, verdict.hold, err);
+    pthread_mutex_unlock(&tr->lock);
+    KN_TRY(rc);
+    tr->proofs[number] = (Proof){.held = true, .verdict = verdict};
+    return KN_OK;
+}
+
 static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
 {
     size_t number = tr->turns[turn];
@@ -287,8 +301,9 @@ static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
     if (verdict.kind == KN_VERDICT_WRONG)
         return note_wrong(tr, number, rc, err);
     KN_TRY(rc);
-    assert(verdict.kind <= KN_VERDICT_DUPLICATE);
-    KN_TRY(prove(tr, number, verdict, err));
+    assert(verdict.kind <= KN_VERDICT_DUPLICATE || verdict.kind == KN_VERDICT_HELD);
+    KN_TRY(verdict.kind == KN_VERDICT_HELD ? note_held(tr, number, verdict, err)
+                                           : prove(tr, number, verdict, err));
     return drain(&rows, err);
 }
 
@@ -371,6 +386,51 @@ static KnCode run_threads(Transfer *tr, KnErr *err)
 
 /* ---- a window ---- */
 
+/* Rows that an earlier process left held: *ret_done unless they must be sent again. */
+static KnCode settle_held(Transfer *tr, size_t number, bool *ret_done, KnErr *err)
+{
+    const KnJournalChunk *rec = &tr->ready->rec->chunks[number];
+    KnSink *sink = tr->dlv->sink;
+    KnHeld fate;
+    KnVerdict verdict = {.kind = KN_VERDICT_HELD, .rows = rec->rows, .hold = rec->hold};
+    KN_TRY(sink->ops->find_held(sink, rec->label, rec->hold, &fate, err));
+    *ret_done = fate != KN_HELD_GONE;
+    if (fate == KN_HELD_WAITING)
+        tr->proofs[number] = (Proof){.held = true, .verdict = verdict};
+    verdict.kind = KN_VERDICT_DUPLICATE;
+    return fate == KN_HELD_LANDED ? prove(tr, number, verdict, err) : KN_OK;
+}
+
+/* In the order of the chunks: a delete must not be committed after the insert that follows it. */
+static KnCode commit_held(Transfer *tr, KnErr *err)
+{
+    KnSink *sink = tr->dlv->sink;
+    tr->committing = true;
+    for (size_t i = 0; i < tr->ready->plan->n_chunks; ++i) {
+        KnVerdict verdict = tr->proofs[i].verdict;
+        if (!tr->proofs[i].held)
+            continue;
+        KN_FAULT("before-held-commit", err);
+        KN_TRY(sink->ops->commit_held(sink, tr->ready->rec->chunks[i].label, verdict.hold, err));
+        KN_FAULT("after-held-commit", err);
+        verdict.kind = KN_VERDICT_LOADED;
+        KN_TRY(prove(tr, i, verdict, err));
+    }
+    return KN_OK;
+}
+
+/* A window that is refused leaves nothing behind, as long as none of it was committed. */
+static void drop_held(Transfer *tr)
+{
+    KnSink *sink = tr->dlv->sink;
+    for (size_t i = 0; !tr->committing && i < tr->ready->plan->n_chunks; ++i) {
+        if (!tr->proofs[i].held)
+            continue;
+        sink->ops->drop_held(sink, tr->ready->rec->chunks[i].label, tr->proofs[i].verdict.hold);
+        KN_IGNORE(mark(tr, i, KN_CHUNK_SENT, KN_VERDICT_UNKNOWN, NULL));
+    }
+}
+
 /* What earlier processes left: proven stays proven; sent is settled by asking. */
 static KnCode settle_chunk(Transfer *tr, size_t number, KnErr *err)
 {
@@ -389,7 +449,12 @@ static KnCode settle_chunk(Transfer *tr, size_t number, KnErr *err)
             (Proof){.proven = true, .verdict = {.kind = rec->verdict, .rows = chunk->rows}};
         return KN_OK;
     }
-    if (rec->state == KN_CHUNK_SENT)
+    if (rec->state == KN_CHUNK_SENT && rec->hold >= 0 && sink->ops->find_held) {
+        bool done;
+        KN_TRY(settle_held(tr, number, &done, err));
+        if (done)
+            return KN_OK;
+    } else if (rec->state == KN_CHUNK_SENT)
         KN_TRY(sink->ops->find(sink, rec->label, &found, &rows, err));
     if (found)
         return prove(tr, number, (KnVerdict){.kind = KN_VERDICT_DUPLICATE, .rows = rows}, err);
@@ -423,48 +488,17 @@ static KnCode transfer(Transfer *tr, KnErr *err)
     for (size_t i = 0; i < tr->ready->plan->n_chunks; ++i)
         KN_TRY(settle_chunk(tr, i, err));
     begin_report(tr);
-    if (tr->n_turns == 0)
-        return KN_OK;
-    KN_TRY(kn_delivery_need_session(tr->dlv, err));
-    tr->queue = kn_queue_new(QUEUE_BYTES);
-    KnCode rc = run_threads(tr, err);
-    const KnQueueWaits waits = kn_queue_waits(tr->queue);
-    tr->read_us -= waits.push_us;
-    tr->load_us -= waits.take_us;
-    tr->queue = kn_queue_free(tr->queue);
-    return rc;
-}
-
-static void count_window(const KnDelivery *dlv, const KnWindowReport *win)
-{
-    KN_BUF_AUTO labels;
-    kn_buf_init(&labels, 8192);
-    kn_metric_label(&labels, "table", kn_str(dlv->tbl->name));
-    kn_buf_char(&labels, ',');
-    kn_metric_label(&labels, "sink", kn_str(dlv->sink_ops->kind));
-    const struct {
-        const char *name, *help;
-        int64_t n;
-    } counters[] = {
-        {"knut_cdc_windows_total", "Windows delivered", 1},
-        {"knut_cdc_upsert_rows_total", "Rows delivered as inserts or upserts", win->upserts},
-        {"knut_cdc_delete_rows_total", "Rows delivered as deletes", win->deletes},
-        {"knut_cdc_chunks_total", "Chunks proven", win->chunks},
-        {"knut_cdc_duplicate_chunks_total", "Chunks that had arrived before", win->duplicates},
-        {"knut_cdc_source_bytes_total", "Bytes of source files read for windows", win->bytes},
-        {"knut_cdc_window_milliseconds_total", "Time spent delivering",
-         (int64_t)(win->seconds * 1000)},
-    };
-    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); ++i)
-        kn_metric_add(kn_metric_get(KN_METRIC_COUNTER, counters[i].name,
-                                    labels.data ? labels.data : "", counters[i].help),
-                      counters[i].n);
-}
-
-const char *kn_phase_name(KnPhase phase)
-{
-    static const char *const NAMES[] = {"plan", "begin", "read", "load", "record"};
-    return NAMES[phase];
+    if (tr->n_turns) {
+        KN_TRY(kn_delivery_need_session(tr->dlv, err));
+        tr->queue = kn_queue_new(QUEUE_BYTES);
+        KnCode rc = run_threads(tr, err);
+        const KnQueueWaits waits = kn_queue_waits(tr->queue);
+        tr->read_us -= waits.push_us;
+        tr->load_us -= waits.take_us;
+        tr->queue = kn_queue_free(tr->queue);
+        KN_TRY(rc);
+    }
+    return commit_held(tr, err);
 }
 
 static KnWindowReport report_ack(const KnReadyWindow *ready, const KnLoadAck *ack)
@@ -503,7 +537,10 @@ static KnCode deliver(Transfer *tr, int64_t started_us, KnWindowReport *ret, KnE
         KN_TRY(begin_window(dlv, ready, err));
         KN_FAULT("window-begun", err);
     }
-    KN_TRY(transfer(tr, err));
+    KnCode rc = transfer(tr, err);
+    if (rc == KN_E_REFUSED || rc == KN_E_UNSUPPORTED)
+        drop_held(tr);
+    KN_TRY(rc);
     int64_t proven_us = kn_clock_mono_us();
     double seconds = (double)(kn_clock_mono_us() - started_us) / 1e6;
     KN_TRY(ack_new(ready, tr->proofs, dlv->row.last_label, seconds, &ack, err));
@@ -531,7 +568,7 @@ KnCode kn_deliver_window(KnDelivery *dlv, KnReadyWindow *ready, KnWindowReport *
     pthread_mutex_destroy(&tr.lock);
     if (rc != KN_OK)
         return kn_err_wrap(err, rc, "table %s, snapshot %" PRId64, dlv->tbl->name, ready->plan->to);
-    count_window(dlv, &win);
+    kn_delivery_count(dlv, &win);
     kn_debug("cdc", "window-delivered", KN_F("table", dlv->tbl->name), KN_FI("to", win.to),
              KN_FI("upserts", win.upserts), KN_FI("deletes", win.deletes),
              KN_FI("chunks", win.chunks));

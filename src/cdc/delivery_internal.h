@@ -68,6 +68,7 @@ KN_NODISCARD KnCode kn_ready_open(KnDelivery *dlv, const KnJournalWindow *rec, K
                                   KnErr *err);
 KnReadyWindow *kn_ready_free(KnReadyWindow *ready);
 
+void kn_delivery_count(const KnDelivery *dlv, const KnWindowReport *win);
 /** The one way of a window to its destination, and the one place where a cursor is moved. */
 KN_NODISCARD KnCode kn_deliver_window(KnDelivery *dlv, KnReadyWindow *ready, KnWindowReport *ret,
                                       KnErr *err);

@@ -5,9 +5,10 @@
  *
  * One journal serves all deliveries of a deployment. Every call is one durable transaction: when it
  * returns KN_OK, the fact survives power loss. A chunk goes planned -> sent -> proven and never
- * back. The cursor moves only by advance(), which takes an ack and compares: it moves from the
- * ack's old position and epoch or not at all (KN_E_CONFLICT). reload() does not move it: it starts
- * a new epoch in which nothing has been delivered.
+ * back; what is held of a sent one is forgotten when it is sent again. The cursor moves only by
+ * advance(), which takes an ack and compares: it moves from the ack's old position and epoch or not
+ * at all (KN_E_CONFLICT). reload() does not move it: it starts a new epoch in which nothing has
+ * been delivered.
  *
  * One thread at a time. A journal opened for writing is held exclusively (KN_E_BUSY names the
  * holder's process, host and time); the hold ends with the process, however it ends.
@@ -53,6 +54,7 @@ typedef struct KnJournalChunk {
     int64_t rows; /* planned */
     KnChunkState state;
     KnVerdictKind verdict; /* once proven: LOADED, DUPLICATE or WRONG */
+    int64_t hold;          /* sent: what the destination holds its rows by; -1 = nothing */
 } KnJournalChunk;
 
 /* A window: open while it is being delivered, history afterwards. */
@@ -100,6 +102,8 @@ typedef struct KnJournalOps {
     /** Moves a chunk one state forward. verdict counts for PROVEN only. */
     KnCode (*mark)(KnJournal *jn, int64_t window, int64_t number, KnChunkState state,
                    KnVerdictKind verdict, KnErr *err);
+    /** The destination holds the rows of a chunk that is sent: KnVerdict's hold. */
+    KnCode (*hold)(KnJournal *jn, int64_t window, int64_t number, int64_t hold, KnErr *err);
     KnCode (*advance)(KnJournal *jn, int64_t delivery, const KnLoadAck *ack, KnErr *err);
     /** epoch + 1, cursor -1, the open window dropped. */
     KnCode (*reload)(KnJournal *jn, int64_t delivery, KnErr *err);

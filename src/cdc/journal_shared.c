@@ -59,6 +59,11 @@ static KnCode mark(KnJournal *jn, int64_t window, int64_t number, KnChunkState s
     return LOCKED(jn, mark(inner, window, number, state, verdict, err));
 }
 
+static KnCode hold(KnJournal *jn, int64_t window, int64_t number, int64_t by, KnErr *err)
+{
+    return LOCKED(jn, hold(inner, window, number, by, err));
+}
+
 static KnCode advance(KnJournal *jn, int64_t id, const KnLoadAck *ack, KnErr *err)
 {
     return LOCKED(jn, advance(inner, id, ack, err));
@@ -91,6 +96,7 @@ static const KnJournalOps shared_ops = {
     .open_window = open_window,
     .plan = plan,
     .mark = mark,
+    .hold = hold,
     .advance = advance,
     .reload = reload,
     .history = history,

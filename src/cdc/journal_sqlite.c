@@ -274,6 +274,7 @@ static const KnJournalOps SQLITE_OPS = {
     .open_window = kn_sqlite_open_window,
     .plan = kn_sqlite_plan,
     .mark = kn_sqlite_mark,
+    .hold = kn_sqlite_hold,
     .advance = kn_sqlite_advance,
     .reload = kn_sqlite_reload,
     .history = kn_sqlite_history,

@@ -46,6 +46,8 @@ KN_NODISCARD KnCode kn_sqlite_plan(KnJournal *base, int64_t delivery, const KnJo
                                    int64_t *ret_id, KnErr *err);
 KN_NODISCARD KnCode kn_sqlite_mark(KnJournal *base, int64_t window, int64_t number,
                                    KnChunkState state, KnVerdictKind verdict, KnErr *err);
+KN_NODISCARD KnCode kn_sqlite_hold(KnJournal *base, int64_t window, int64_t number, int64_t hold,
+                                   KnErr *err);
 KN_NODISCARD KnCode kn_sqlite_advance(KnJournal *base, int64_t delivery, const KnLoadAck *ack,
                                       KnErr *err);
 KN_NODISCARD KnCode kn_sqlite_reload(KnJournal *base, int64_t delivery, KnErr *err);

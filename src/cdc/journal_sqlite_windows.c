@@ -5,6 +5,7 @@
  * What is read back is checked: numbers in range, chunks numbered from 0, none missing.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,6 +13,10 @@
 #include "cdc/journal_sqlite_internal.h"
 
 /* ---- windows and chunks ---- */
+
+/* What a sent chunk has for a verdict while its rows are held: this and a number. A program that
+ * does not know it takes the chunk for one that was sent, which is safe. */
+#define HELD "held "
 
 #define WINDOW_COLUMNS                                                                             \
     "id, epoch, from_id, to_id, operation, label, claim, upserts, deletes, chunks, duplicates, "   \
@@ -58,6 +63,10 @@ static KnCode read_chunk(KnSqliteJournal *jn, sqlite3_stmt *stmt, int64_t window
                             .op = (KnChunkOp)op,
                             .rows = sqlite3_column_int64(stmt, 3),
                             .state = (KnChunkState)state};
+    ret->hold = -1;
+    if (ret->state == KN_CHUNK_SENT && verdict && strncmp(verdict, HELD, strlen(HELD)) == 0 &&
+        (!kn_str_to_i64(kn_str(verdict + strlen(HELD)), &ret->hold) || ret->hold < 0))
+        return damaged(jn, window, "what is held of a chunk makes no sense", err);
     ret->verdict = KN_VERDICT_LOADED;
     for (KnVerdictKind kind = KN_VERDICT_LOADED; verdict && kind <= KN_VERDICT_WRONG; ++kind)
         if (strcmp(verdict, kn_verdict_name(kind)) == 0)
@@ -226,6 +235,36 @@ KnCode kn_sqlite_mark(KnJournal *base, int64_t window, int64_t number, KnChunkSt
     KN_TRY(kn_sqlite_begin(jn, err));
     KN_TRY(kn_sqlite_end(jn, update_chunk(jn, window, number, state, verdict, err), err));
     return kn_fault_at(proven ? "journal-proven-written" : "journal-sent-written", err);
+}
+
+static KnCode update_hold(KnSqliteJournal *jn, int64_t window, int64_t number, int64_t hold,
+                          KnErr *err)
+{
+    KN_STMT_AUTO stmt = NULL;
+    char text[40];
+    int changed;
+    (void)snprintf(text, sizeof(text), HELD "%" PRId64, hold);
+    KN_TRY(kn_sqlite_prepare(
+        jn, "UPDATE chunks SET verdict = ? WHERE window = ? AND number = ? AND state = 1", &stmt,
+        err));
+    kn_sqlite_bind(stmt, "tii", text, window, number);
+    KN_TRY(kn_sqlite_finish(jn, stmt, &changed, err));
+    if (changed != 1)
+        return kn_err_set(err, KN_E_CONFLICT,
+                          "state %s: chunk %" PRId64 " of window %" PRId64 " is not sent", jn->path,
+                          number, window);
+    return KN_OK;
+}
+
+KnCode kn_sqlite_hold(KnJournal *base, int64_t window, int64_t number, int64_t hold, KnErr *err)
+{
+    KnSqliteJournal *jn = (KnSqliteJournal *)base;
+    if (hold < 0)
+        return kn_err_set(err, KN_E_INVAL, "rows cannot be held by a negative number");
+    KN_FAULT("journal-held", err);
+    KN_TRY(kn_sqlite_begin(jn, err));
+    KN_TRY(kn_sqlite_end(jn, update_hold(jn, window, number, hold, err), err));
+    return kn_fault_at("journal-held-written", err);
 }
 
 /* ---- the cursor ---- */

@@ -43,7 +43,8 @@ const char *kn_chunk_op_name(KnChunkOp op)
 
 const char *kn_verdict_name(KnVerdictKind kind)
 {
-    static const char *const NAMES[] = {"loaded", "duplicate", "unknown", "failed", "wrong"};
+    static const char *const NAMES[] = {"loaded", "duplicate", "unknown",
+                                        "failed", "wrong",     "held"};
     return NAMES[kind];
 }
 

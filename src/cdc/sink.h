@@ -6,13 +6,15 @@
  *
  * Order of calls on a sink: open, then any number of windows, then close. Each window is
  *
- *     probe(window)  begin(window)  { find(label) | load(chunk) }*
+ *     probe(window)  begin(window)  { find(label) | load(chunk) }*  { commit_held(label) }*
  *
  * begin() is the sink's half of the proof that source, journal and destination speak of the same
  * history: it refuses when the destination lacks a load that the journal has proven, or has loads
  * that the journal does not know of. load() writes the rows of a chunk and its label in one
  * transaction where the destination has transactions; find() asks the destination about a label
- * whose fate is not known. Nothing else decides whether a chunk has arrived.
+ * whose fate is not known. Nothing else decides whether a chunk has arrived. A sink may hold the
+ * rows of chunks back (HELD) until all chunks of the window are there: then the caller, who has
+ * written down what is held, has them committed one after another, in the order of the chunks.
  *
  * Threads: calls come from one thread at a time, except load() of a sink whose max_parallel_loads
  * is above 1.
@@ -44,11 +46,19 @@ typedef enum KnVerdictKind {
     KN_VERDICT_UNKNOWN,   /* may have arrived: ask find() */
     KN_VERDICT_FAILED,    /* nothing of the chunk has arrived; err says why */
     KN_VERDICT_WRONG,     /* something else than the chunk has arrived, for good; err says what */
+    KN_VERDICT_HELD,      /* the destination has the rows and shows them to nobody: see `hold` */
 } KnVerdictKind;
 typedef struct KnVerdict {
     KnVerdictKind kind;
     int64_t rows;
+    int64_t hold; /* HELD: by what the destination knows them; never negative */
 } KnVerdict;
+/* What became of rows that were held. */
+typedef enum KnHeld {
+    KN_HELD_WAITING, /* still held */
+    KN_HELD_LANDED,  /* committed */
+    KN_HELD_GONE,    /* nothing of them is there */
+} KnHeld;
 const char *kn_verdict_name(KnVerdictKind kind);
 
 typedef struct KnSinkOptions {
@@ -122,6 +132,12 @@ typedef struct KnSinkOps {
      * and takes a chunk whole or not at all. */
     KnCode (*find)(KnSink *sink, const char *label, bool *ret_found, int64_t *ret_rows, KnErr *err);
     void (*close)(KnSink *sink);
+    /** Optional, all three or none: of rows that a load() answered HELD for. find_held() may drop
+     * them (GONE) when the sink's settings are others now. commit_held(): KN_OK only when the rows
+     * are there for good; otherwise find_held() will tell. drop_held() does what it can. */
+    KnCode (*find_held)(KnSink *sink, const char *label, int64_t hold, KnHeld *ret, KnErr *err);
+    KnCode (*commit_held)(KnSink *sink, const char *label, int64_t hold, KnErr *err);
+    void (*drop_held)(KnSink *sink, const char *label, int64_t hold);
     /** Optional: the statement that makes the target of this window, without its ';'. Asks nobody.
      */
     KnCode (*ddl)(const KnSinkOptions *opts, const KnSinkWindow *win, KnBuf *out, KnErr *err);

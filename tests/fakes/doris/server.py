@@ -330,16 +330,20 @@ class Doris:
         if operation not in ("commit", "abort"):
             return conn.answer_json({"status": "FAILED",
                                      "msg": "No transaction operation('commit' or 'abort') selected."})
-        if operation == "abort":
-            status, text = self.state.abort_by_label(db, label)
-            return conn.answer_json({"status": status, "msg": text}, pretty=True)
-        found = self.state.newest(db, label)
-        if not found or found[1] != "PRECOMMITTED":
-            word = f"transaction [{found[0]}] is already {found[1].lower()}, not pre-committed." if found else \
-                f"transaction not found, label={label}"
-            return conn.answer_json({"status": "ANALYSIS_ERROR", "msg": f"TStatus: errCode = 2, detailMessage = {word}"})
-        self.state.commit(found[0], [])
-        return conn.answer_json({"status": "Success", "msg": f"label [{label}] commit successfully."}, pretty=True)
+        fault, arg = self.faults.take("be", "2pc", label or "")
+        if fault == "close":
+            conn.close()
+            raise Gone
+        if fault == "fail":
+            return conn.answer_json({"status": "ANALYSIS_ERROR", "msg": arg})
+        txn = headers.get("txn_id")
+        act = self.state.commit_2pc if operation == "commit" else self.state.abort_2pc
+        status, text = act(db, int(txn) if txn else None, label)
+        self.state.count(f"2pc_{operation}")
+        if fault == "drop_after":
+            conn.close()
+            raise Gone
+        return conn.answer_json({"status": status, "msg": text}, pretty=True)
 
     # ---- control ----
 
@@ -361,6 +365,8 @@ class Doris:
         elif what == "clock":
             self.state.move_clock(arg["add"])
             answer = {}
+        elif what == "states":
+            answer = self.state.states(arg["db"])
         elif what == "keep":
             self.state.keep_newest = arg["newest"]
             answer = {}
@@ -391,6 +397,7 @@ class BackendLoad:
         self.label = headers.get("label", "")
         self.txn, self.load, self.body = -1, None, b""
         self.late = self.late_arg = None
+        self.two_phase = headers.get("two_phase_commit") == "true"
 
     # -- answers --
 
@@ -399,7 +406,8 @@ class BackendLoad:
         counts = {"NumberTotalRows": load.total if load else 0,
                   "NumberLoadedRows": load.total - load.filtered if load and status != "Fail" else 0,
                   "NumberFilteredRows": load.filtered if load else 0, "NumberUnselectedRows": 0}
-        out = {"TxnId": self.txn, "Label": self.label, "Comment": "", "TwoPhaseCommit": "false", "Status": status}
+        out = {"TxnId": self.txn, "Label": self.label, "Comment": "", "TwoPhaseCommit": "true" if self.two_phase else "false",
+               "Status": status}
         if "existing" in more:
             if more["existing"] is not None:
                 out["ExistingJobStatus"] = more["existing"]
@@ -566,7 +574,9 @@ class BackendLoad:
             self.load.filtered += arg
         if fault == "success_zero_rows":
             rows, self.load.total = [], 0
-        if not self.state.commit(self.txn, rows, visible=fault != "publish_timeout"):
+        done = self.state.precommit(self.txn, rows) if self.two_phase else \
+            self.state.commit(self.txn, rows, visible=fault != "publish_timeout")
+        if not done:
             state, reason = self.state.state_of(self.txn)
             self.say("Fail", f"[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = transaction [{self.txn}] is already "
                              f"{state}: {reason}; timeout by txn manager")
@@ -579,7 +589,7 @@ class BackendLoad:
             return False
         if fault == "fail_but_committed":
             self.say("Fail", "[THRIFT_RPC_ERROR]call frontend service failed, reason=timed out")
-        elif fault == "publish_timeout":
+        elif fault == "publish_timeout" and not self.two_phase:
             self.say("Publish Timeout", "[PUBLISH_TIMEOUT]TStatus: transaction commit successfully, BUT data will be "
                                         "visible later")
             self.state.publish(self.txn)

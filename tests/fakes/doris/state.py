@@ -151,9 +151,11 @@ class State:
         return row or ("ABORTED", "forgotten")
 
     def precommit(self, txn, rows):
+        """False when the transaction is not open any more. Its hour counts from now."""
         with self.lock:
-            self.db.execute("UPDATE txns SET state = 'PRECOMMITTED', staged = ? WHERE id = ? AND state = 'PREPARE'",
-                            (json.dumps(rows), txn))
+            done = self.db.execute("UPDATE txns SET state = 'PRECOMMITTED', staged = ?, began = ? WHERE id = ? AND "
+                                   "state = 'PREPARE'", (json.dumps(rows), self.now(), txn))
+            return done.rowcount == 1
 
     def commit(self, txn, rows, visible=True):
         """False when the transaction is not open any more."""
@@ -200,18 +202,46 @@ class State:
                 self.count("other_body_same_label")
             self.db.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (db, label, digest))
 
-    def abort_by_label(self, db, label):
-        """The words of the 2pc answer: (status, text)."""
-        found = self.newest(db, label)
+    def states(self, db):
+        """[number, label, state] of all transactions that are remembered."""
+        with self.lock:
+            self.tick(db)
+            return self.db.execute("SELECT id, label, state FROM txns WHERE db = ? ORDER BY id", (db,)).fetchall()
+
+    def find(self, db, txn, label):
+        """(id, state, reason) by number, or the newest by label; None."""
+        if not txn:
+            return self.newest(db, label)
+        with self.lock:
+            self.tick(db)
+            return self.db.execute("SELECT id, state, reason FROM txns WHERE db = ? AND id = ?", (db, txn)).fetchone()
+
+    def abort_2pc(self, db, txn, label):
+        """The words of the answer: (status, text)."""
+        found, who = self.find(db, txn, label), f"transaction [{txn}]" if txn else f"label [{label}]"
         if not found:
-            return "ANALYSIS_ERROR", f"transaction not found, label={label}"
-        txn, state, reason = found
+            return "ANALYSIS_ERROR", f"transaction [{txn}] not found" if txn else f"transaction not found, label={label}"
+        number, state, reason = found
         if state in ("COMMITTED", "VISIBLE"):
-            return "ANALYSIS_ERROR", f"running transaction not found, label={label}"
+            return "ANALYSIS_ERROR", f"transaction [{number}] is already {state}, could not abort." if txn else \
+                f"running transaction not found, label={label}"
         if state == "ABORTED":
-            return "ANALYSIS_ERROR", f"transaction [{txn}] is already aborted, abort reason: {reason}"
-        self.abort(txn, "User Abort")
-        return "Success", f"label [{label}] abort successfully."
+            return "ANALYSIS_ERROR", f"transaction [{number}] is already aborted, abort reason: {reason}"
+        self.abort(number, "User Abort")
+        return "Success", f"{who} abort successfully."
+
+    def commit_2pc(self, db, txn, label):
+        with self.lock:
+            found, who = self.find(db, txn, label), f"transaction [{txn}]" if txn else f"label [{label}]"
+            if not found:
+                return "ANALYSIS_ERROR", f"transaction [{txn}] not found" if txn else f"transaction not found, label={label}"
+            number, state, reason = found
+            words = {"COMMITTED": "already committed, not pre-committed.", "VISIBLE": "already visible, not pre-committed.",
+                     "ABORTED": f"already aborted. abort reason: {reason}", "PREPARE": "prepare, not pre-committed."}
+            if state != "PRECOMMITTED":
+                return "ANALYSIS_ERROR", f"TStatus: errCode = 2, detailMessage = transaction [{number}] is {words[state]}"
+            self.commit(number, [])
+            return "Success", f"{who} commit successfully."
 
     def close(self):
         with self.lock:

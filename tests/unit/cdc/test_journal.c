@@ -189,6 +189,31 @@ static void a_chunk_goes_forward_only(void **state)
     jn = kn_journal_close(jn);
 }
 
+static void what_is_held_of_a_chunk_is_kept_until_it_is_sent_again(void **state)
+{
+    Place *place = *state;
+    KnJournal *jn = open_journal(place);
+    KnDeliveryRow row = get_row(place, jn);
+    KnJournalWindow win = two_chunks(-1, 42);
+    int64_t id;
+    ok(place, jn->ops->plan(jn, row.id, &win, &id, &place->err));
+    assert_int_equal(jn->ops->hold(jn, id, 0, 7, &place->err), KN_E_CONFLICT); /* not sent */
+    ok(place, jn->ops->mark(jn, id, 0, KN_CHUNK_SENT, KN_VERDICT_UNKNOWN, &place->err));
+    assert_int_equal(get_open(place, jn, row.id)->chunks[0].hold, -1);
+    assert_int_equal(jn->ops->hold(jn, id, 0, -1, &place->err), KN_E_INVAL);
+    ok(place, jn->ops->hold(jn, id, 0, INT64_MAX, &place->err));
+    jn = kn_journal_close(jn);
+    jn = open_journal(place);
+    assert_int_equal(get_open(place, jn, row.id)->chunks[0].hold, INT64_MAX);
+    assert_int_equal(get_open(place, jn, row.id)->chunks[0].state, KN_CHUNK_SENT);
+    ok(place, jn->ops->mark(jn, id, 0, KN_CHUNK_SENT, KN_VERDICT_UNKNOWN, &place->err));
+    assert_int_equal(get_open(place, jn, row.id)->chunks[0].hold, -1);
+    ok(place, jn->ops->hold(jn, id, 0, 0, &place->err));
+    ok(place, jn->ops->mark(jn, id, 0, KN_CHUNK_PROVEN, KN_VERDICT_LOADED, &place->err));
+    assert_int_equal(get_open(place, jn, row.id)->chunks[0].hold, -1);
+    jn = kn_journal_close(jn);
+}
+
 static void a_reload_starts_a_new_epoch_and_drops_the_window_in_flight(void **state)
 {
     Place *place = *state;
@@ -421,6 +446,7 @@ int main(void)
         TEST(a_plan_comes_back_as_it_was_written),
         TEST(only_the_window_that_follows_the_cursor_may_be_planned),
         TEST(a_chunk_goes_forward_only),
+        TEST(what_is_held_of_a_chunk_is_kept_until_it_is_sent_again),
         TEST(a_reload_starts_a_new_epoch_and_drops_the_window_in_flight),
         TEST(a_killed_process_leaves_what_it_had_written_and_no_lock),
         TEST(a_second_writer_is_told_who_holds_the_journal),

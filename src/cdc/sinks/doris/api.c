@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api.c - the frontend's small requests, and what may be concluded from a label's state.
+ * api.c - the frontend's small requests, and the states of labels.
  *
  * Each request goes to the frontends in turn until one answers. User and password are sent with
  * every one of them and appear nowhere else. Where a redirect leads is decided here too: host,
  * port, path and query of the Location count; the user and password that Doris writes into it do
  * not, and are shown nowhere.
  */
-#include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "doris_internal.h"
 #include "net/url.h"
@@ -254,79 +250,4 @@ KnCode kn_doris_state(KnDoris *dor, const char *label, KnDorisState *ret, KnErr 
     if (rc != KN_OK && err)
         err->retriable = true;
     return rc == KN_OK ? rc : kn_err_wrap(err, rc, "%s, label %s", dor->where, label);
-}
-
-/* PUT _stream_load_2pc with no body, its redirect followed by hand. */
-static KnCode put_2pc(KnDoris *dor, const char *url, const char *label, KnBuf *ret, KnErr *err)
-{
-    KN_ARENA_AUTO arena = kn_arena_new(1024);
-    const KnHttpHeader headers[] = {
-        {"Authorization", dor->authorization}, {"label", label}, {"txn_operation", "abort"}};
-    for (int hop = 0; hop < 4; ++hop) {
-        KN_HTTP_RESPONSE_AUTO resp = {0};
-        const KnHttpRequest req = {.method = "PUT",
-                                   .url = url,
-                                   .headers = headers,
-                                   .n_headers = 3,
-                                   .max_response = MAX_ANSWER,
-                                   .connect_ms = dor->set.connect_ms,
-                                   .stall_ms = dor->set.answer_ms};
-        KN_TRY(kn_http_perform(dor->http, &req, &resp, err));
-        const char *to = kn_http_header(&resp, "Location", 0);
-        if (resp.status / 100 == 3 && to) {
-            KN_TRY(kn_doris_redirect(arena, &dor->set, url, kn_str(to), &url, err));
-            continue;
-        }
-        kn_buf_append(ret, resp.body.data, resp.body.len);
-        return kn_buf_check(ret, err);
-    }
-    return kn_err_set(err, KN_E_IO, "redirected 4 times");
-}
-
-/* Ends an attempt that is neither dead nor done. What the answer says does not matter: the state is
- * asked again after it. */
-static void fence(KnDoris *dor, const char *label)
-{
-    KN_ARENA_AUTO arena = kn_arena_new(1024);
-    KN_BUF_AUTO answer;
-    KnErr why = {0};
-    kn_buf_init(&answer, MAX_ANSWER);
-    const char *parts[] = {dor->db, "_stream_load_2pc"};
-    const char *fe = dor->set.fe[atomic_fetch_add(&dor->turn, 1) % dor->set.n_fe];
-    const char *url = kn_arena_printf(arena, "%s%s", fe, kn_doris_path(arena, parts, 2));
-    KnCode rc = put_2pc(dor, url, label, &answer, &why);
-    kn_debug("cdc", "doris-fence", KN_F("label", label),
-             KN_F("answer", rc == KN_OK ? (answer.data ? answer.data : "") : why.msg));
-}
-
-KnCode kn_doris_settle(KnDoris *dor, const char *label, KnDorisState *ret, KnErr *err)
-{
-    int64_t fence_at = kn_clock_mono_us() + dor->set.grace_ms * 1000;
-    int64_t give_up = fence_at + dor->set.grace_ms * 1000 + 10000000, pause = 50000;
-    for (;;) {
-        KnDorisState state = KN_DORIS_STATE_PREPARE;
-        KnErr why = {0};
-        KnCode rc = kn_doris_state(dor, label, &state, &why);
-        bool open = state == KN_DORIS_STATE_PREPARE || state == KN_DORIS_STATE_PRECOMMITTED;
-        if (rc == KN_OK && !open) {
-            *ret = state;
-            return KN_OK;
-        }
-        int64_t now = kn_clock_mono_us();
-        if (now >= give_up || (rc != KN_OK && !why.retriable)) {
-            if (rc == KN_OK)
-                return kn_err_set(err, KN_E_UNKNOWN,
-                                  "%s, label %s: an earlier attempt is still open and could not be "
-                                  "ended",
-                                  dor->where, label);
-            if (err)
-                *err = why;
-            return rc;
-        }
-        if (rc == KN_OK && now >= fence_at)
-            fence(dor, label);
-        (void)poll(NULL, 0,
-                   (int)(pause / 1000)); /* also when a stop was asked: it is the window's end */
-        pause = pause < 1000000 ? pause * 2 : pause;
-    }
 }

@@ -232,16 +232,26 @@ static KnCode find(KnSink *base, const char *label, bool *ret_found, int64_t *re
     KnDoris *dor = (KnDoris *)base;
     KnDorisState state;
     KN_TRY(kn_doris_settle(dor, label, &state, err));
-    int64_t age_s = (kn_clock_wall_ms() - dor->planned_ms) / 1000;
-    if (state == KN_DORIS_STATE_UNKNOWN && !dor->plan.unique && age_s > dor->set.label_keep_s)
-        return kn_err_set(err, KN_E_REFUSED,
-                          "%s, label %s: it may have been sent %" PRId64
-                          " s ago, and Doris keeps labels for a time only: nobody can tell whether "
-                          "its rows are in this DUPLICATE table; look, then run `knut cdc reload`",
-                          dor->where, label, age_s);
+    if (state == KN_DORIS_STATE_UNKNOWN)
+        KN_TRY(kn_doris_check_unknown(dor, label, err));
     *ret_found = state == KN_DORIS_STATE_LANDED;
     *ret_rows = -1;
     return KN_OK;
+}
+
+static KnCode find_held(KnSink *base, const char *label, int64_t hold, KnHeld *ret, KnErr *err)
+{
+    return kn_doris_find_held((KnDoris *)base, label, hold, ret, err);
+}
+
+static KnCode commit_held(KnSink *base, const char *label, int64_t hold, KnErr *err)
+{
+    return kn_doris_commit_held((KnDoris *)base, label, hold, err);
+}
+
+static void drop_held(KnSink *base, const char *label, int64_t hold)
+{
+    kn_doris_drop_held((KnDoris *)base, label, hold);
 }
 
 static KnCode ddl(const KnSinkOptions *opts, const KnSinkWindow *win, KnBuf *out, KnErr *err)
@@ -265,6 +275,9 @@ const KnSinkOps kn_sink_doris = {
     .begin = begin,
     .load = load,
     .find = find,
+    .find_held = find_held,
+    .commit_held = commit_held,
+    .drop_held = drop_held,
     .close = close_sink,
     .ddl = ddl,
 };

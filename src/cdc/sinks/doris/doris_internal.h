@@ -49,6 +49,7 @@ typedef struct KnDorisSettings {
     int64_t retry_ms;       /* first pause; doubles */
     int64_t max_retries;
     int64_t label_keep_s; /* labels are trusted to be remembered so long */
+    bool two_phase;       /* loads are held until all of a window are there */
     bool create_table;
     int64_t buckets;     /* 0 = AUTO */
     int64_t replication; /* 0 = the cluster's default */
@@ -202,6 +203,7 @@ typedef struct KnDorisReply {
     const char *text;      /* Message, or the frontend's words */
     const char *error_url; /* "" */
     bool group_commit;
+    bool held; /* TwoPhaseCommit: the transaction waits for its commit */
     int64_t txn, total, loaded, filtered, unselected;
 } KnDorisReply;
 
@@ -265,8 +267,22 @@ KN_NODISCARD KnCode kn_doris_health(KnDoris *dor, KnErr *err);
 KN_NODISCARD KnCode kn_doris_read_table(KnDoris *dor, bool *ret_there, KnErr *err);
 KN_NODISCARD KnCode kn_doris_state(KnDoris *dor, const char *label, KnDorisState *ret, KnErr *err);
 /** Makes sure that no earlier attempt with the label can land any more: waits for a final state,
- * fences when the grace time is over. Never PREPARE. */
+ * fences when the grace time is over, or at once when the attempt was held: nobody else commits it.
+ * Never PREPARE, never PRECOMMITTED. */
 KN_NODISCARD KnCode kn_doris_settle(KnDoris *dor, const char *label, KnDorisState *ret, KnErr *err);
+/** What became of the transaction held under label. */
+KN_NODISCARD KnCode kn_doris_find_held(KnDoris *dor, const char *label, int64_t txn, KnHeld *ret,
+                                       KnErr *err);
+KN_NODISCARD KnCode kn_doris_commit_held(KnDoris *dor, const char *label, int64_t txn, KnErr *err);
+/** Ends a held transaction as far as that can be; the label's state tells. */
+void kn_doris_drop_held(KnDoris *dor, const char *label, int64_t txn);
+/** A label that Doris does not know any more, for a chunk that was sent: KN_E_REFUSED when that
+ * does not say that its rows are not there. */
+KN_NODISCARD KnCode kn_doris_check_unknown(KnDoris *dor, const char *label, KnErr *err);
+/** PUT _stream_load_2pc. who: {"txn_id", "7"} or {"label", ...}; operation: "commit", "abort". The
+ * words of the answer. */
+KN_NODISCARD KnCode kn_doris_2pc(KnDoris *dor, const KnHttpHeader *who, const char *operation,
+                                 KnBuf *ret, KnErr *err);
 KN_NODISCARD KnCode kn_doris_load(KnDoris *dor, const KnSinkChunk *chunk, const KnRowSource *rows,
                                   KnVerdict *ret, KnErr *err);
 /** Where a redirect points to: scheme, host and port (rewritten, the user part dropped), path and

@@ -57,6 +57,8 @@ static void make_headers(Load *load)
     add_header(load, "max_filter_ratio", "0");
     add_header(load, "timezone", "UTC");
     add_header(load, "timeout", kn_arena_printf(load->arena, "%" PRId64, dor->set.load_timeout_s));
+    if (dor->set.two_phase)
+        add_header(load, "two_phase_commit", "true");
     if (deletes)
         add_header(load, "merge_type", "DELETE");
     if (dor->plan.sequence[0])
@@ -182,15 +184,26 @@ static KnCode send_body(Load *load, KnBuf *answer, const char **ret_host, KnErr 
 /* What one attempt came to. */
 typedef struct Outcome {
     KnDorisNext next;
+    int64_t held; /* LANDED: the transaction waits for its commit; -1 = it does not */
     KnErr err;
 } Outcome;
+
+/* A held load of other rows than ours is not in the target yet, and will not be. */
+static void undo_wrong(Load *load, const KnDorisReply *reply, Outcome *out)
+{
+    if (out->next != KN_DORIS_WRONG || !reply->held || reply->txn < 0 ||
+        strcmp(reply->label, load->chunk->label) != 0)
+        return;
+    kn_doris_drop_held(load->dor, load->chunk->label, reply->txn);
+    out->next = KN_DORIS_STOP;
+}
 
 static void attempt(Load *load, Outcome *ret)
 {
     KN_BUF_AUTO answer;
     const char *host = "?";
     KnDorisReply reply;
-    *ret = (Outcome){.next = KN_DORIS_ASK};
+    *ret = (Outcome){.next = KN_DORIS_ASK, .held = -1};
     kn_buf_init(&answer, KN_HTTP_ANSWER_MAX_BODY);
     const KnDorisAsked asked = {.label = load->chunk->label,
                                 .rows = load->chunk->rows,
@@ -201,8 +214,11 @@ static void attempt(Load *load, Outcome *ret)
     if (rc != KN_OK)
         return;
     KnStr body = {answer.data ? answer.data : "", answer.len};
-    if (kn_doris_reply_parse(load->arena, body, &reply, &ret->err) == KN_OK)
+    if (kn_doris_reply_parse(load->arena, body, &reply, &ret->err) == KN_OK) {
         ret->next = kn_doris_judge(&reply, &asked, &ret->err);
+        ret->held = reply.held && load->dor->set.two_phase ? reply.txn : -1;
+        undo_wrong(load, &reply, ret);
+    }
     if (ret->next > KN_DORIS_REPEATED)
         kn_err_wrap(&ret->err, ret->err.code, "%s: %s", load->dor->where, host);
 }
@@ -243,9 +259,14 @@ static KnCode send_until_decided(Load *load, KnVerdict *ret, KnErr *err)
         bool landed = false;
         KN_FAULT("sink-begun", err);
         attempt(load, &out);
+        if (out.next == KN_DORIS_LANDED && out.held >= 0) {
+            *ret = (KnVerdict){KN_VERDICT_HELD, load->chunk->rows, out.held};
+            return kn_fault_at("sink-after-hold", err);
+        }
         if (out.next == KN_DORIS_LANDED || out.next == KN_DORIS_REPEATED) {
             bool again = out.next == KN_DORIS_REPEATED;
-            *ret = (KnVerdict){again ? KN_VERDICT_DUPLICATE : KN_VERDICT_LOADED, load->chunk->rows};
+            *ret = (KnVerdict){.kind = again ? KN_VERDICT_DUPLICATE : KN_VERDICT_LOADED,
+                               .rows = load->chunk->rows};
             return kn_fault_at("sink-after-commit", err);
         }
         if (out.next == KN_DORIS_WRONG)

@@ -37,6 +37,7 @@ static void read_backend(KnArena *arena, const json_t *doc, KnDorisReply *ret)
         .existing = text_at(arena, doc, "ExistingJobStatus", ""),
         .text = text_at(arena, doc, "Message", ""),
         .error_url = text_at(arena, doc, "ErrorURL", ""),
+        .held = strcmp(text_at(arena, doc, "TwoPhaseCommit", ""), "true") == 0,
         .group_commit = json_object_get(doc, "GroupCommit") != NULL,
         .txn = number_at(doc, "TxnId"),
         .total = number_at(doc, "NumberTotalRows"),
@@ -140,8 +141,10 @@ static KnDorisNext judge_rows(const KnDorisReply *reply, const KnDorisAsked *ask
         return KN_DORIS_LANDED;
     (void)kn_err_set(err, KN_E_REFUSED,
                      "label %s: the backend says %s and loaded %" PRId64 " of %" PRId64
-                     " rows (%" PRId64 " filtered): what it loaded is in the target",
-                     asked->label, reply->status, reply->loaded, asked->rows, reply->filtered);
+                     " rows (%" PRId64 " filtered): %s",
+                     asked->label, reply->status, reply->loaded, asked->rows, reply->filtered,
+                     reply->held ? "they were held, and are dropped"
+                                 : "what it loaded is in the target");
     return KN_DORIS_WRONG;
 }
 

@@ -50,6 +50,7 @@ static const SetRow ROWS[] = {
     ROW("retry-wait", SET_SECONDS_MS, retry_ms),
     ROW("max-retries", SET_NUMBER, max_retries),
     ROW("label-keep", SET_SECONDS, label_keep_s),
+    ROW("two-phase-commit", SET_BOOL, two_phase),
     ROW("create-table", SET_BOOL, create_table),
     ROW("buckets", SET_NUMBER, buckets),
     ROW("replication", SET_NUMBER, replication),
