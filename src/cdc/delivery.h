@@ -125,6 +125,8 @@ KN_NODISCARD KnCode kn_delivery_attach(KnDelivery *dlv, KnTable *tbl, KnErr *err
  * arrived whole; the report is filled either way, and lives until the next round or close. */
 KN_NODISCARD KnCode kn_delivery_round(KnDelivery *dlv, KnErr *err);
 const KnDeliveryReport *kn_delivery_report(const KnDelivery *dlv);
+/** Source, sink and target as the journal has them; lives as long as the delivery. */
+const KnDeliveryKey *kn_delivery_key(const KnDelivery *dlv);
 /** {"deliveries":[...]}: docs/output.md has the shape. */
 void kn_delivery_reports_json(const KnDeliveryReport *const *reports, size_t n, KnBuf *out);
 

@@ -368,6 +368,11 @@ const KnDeliveryReport *kn_delivery_report(const KnDelivery *dlv)
     return &dlv->report;
 }
 
+const KnDeliveryKey *kn_delivery_key(const KnDelivery *dlv)
+{
+    return &dlv->key;
+}
+
 KnCode kn_delivery_reload(KnDelivery *dlv, KnErr *err)
 {
     KN_TRY(kn_delivery_read_row(dlv, true, err));

@@ -67,6 +67,22 @@ static const KnOption service_rows[] = {
      .max = 1024,
      .doc = "Threads of all engines together; 0 is two for each processor"},
     ROW("spill-dir", KN_OPT_TEXT, spill_dir, "DIR", "Folder for spilled data"),
+    ROW("listen", KN_OPT_TEXT, listen, "ADDR",
+        "Answer /health, /ready, /metrics and /status there"),
+    ROW("lineage", KN_OPT_TEXT, lineage, "URL|file:PATH", "Send OpenLineage events there"),
+    {.name = "lineage-namespace",
+     .type = KN_OPT_TEXT,
+     .offset = offsetof(KnServiceOptions, lineage_namespace),
+     .value = "NAME",
+     .dflt = "knut",
+     .doc = "Namespace of the jobs in those events"},
+    ROW("airflow", KN_OPT_TEXT, airflow, "URL", "Tell this Airflow of each delivered table"),
+    {.name = "airflow-prefix",
+     .type = KN_OPT_TEXT,
+     .offset = offsetof(KnServiceOptions, airflow_prefix),
+     .value = "PREFIX",
+     .dflt = "iceberg://",
+     .doc = "What comes before the table's name in the URI of an asset"},
 };
 #undef ROW
 

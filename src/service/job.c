@@ -73,10 +73,18 @@ static void count_window(const KnJobMetrics *metrics, const KnWindowReport *win)
         kn_metric_add(metrics->phases[i], win->phase_us[i] > 0 ? win->phase_us[i] : 0);
 }
 
-/* On a thread of the delivery. */
+/* These two on a thread of the delivery. */
+static void window_begin(void *arg, const KnWindowReport *win, int64_t rows, int64_t bytes)
+{
+    (void)rows;
+    (void)bytes;
+    kn_job_tell_begin(arg, win);
+}
+
 static void window_end(void *arg, const KnWindowReport *win)
 {
     KnJob *job = arg;
+    kn_job_tell_end(job, win);
     count_window(&job->metrics, win);
     kn_log(KN_LOG_INFO, "cdc", "window-delivered", KN_F("delivery", job->def->name),
            KN_FI("from", win->from), KN_FI("to", win->to), KN_F("operation", win->operation),
@@ -161,7 +169,8 @@ static KnCode open_delivery(KnJob *job, KnTable *tbl, KnErr *err)
     opts.spill_dir = svc->opts.spill_dir;
     opts.stop = wants_back;
     opts.stop_arg = job;
-    opts.observer = (KnDeliveryObserver){.window_end = window_end, .arg = job};
+    opts.observer =
+        (KnDeliveryObserver){.window_begin = window_begin, .window_end = window_end, .arg = job};
     return kn_delivery_open(tbl, svc->journal, &opts, &job->delivery, err);
 }
 
@@ -170,11 +179,12 @@ static bool is_stuck(KnCode code)
     return code != KN_OK && !kn_code_retriable(code);
 }
 
-static void say_outcome(const KnJob *job, KnCode code, const char *message)
+static void say_outcome(KnJob *job, KnCode code, const char *message)
 {
     bool refused = code == KN_E_REFUSED || code == KN_E_UNSUPPORTED;
     if (code == KN_OK)
         return;
+    kn_job_tell_failure(job, message);
     kn_metric_add(refused ? job->metrics.refusals : job->metrics.failures, 1);
     if (!is_stuck(code))
         kn_metric_add(job->metrics.retries, 1);
@@ -264,6 +274,7 @@ static KnTurnEnd run_round(KnJob *job, KnErr *err)
     see_round(job, report);
     say_outcome(job, rc, rc == KN_OK ? "" : err->msg);
     see(job, rc, rc == KN_OK ? "" : err->msg, rc == KN_OK || job->seen.ready);
+    kn_job_tell_table(job, report);
     tell_round(job, report);
     if (rc != KN_OK)
         return is_stuck(rc) ? KN_TURN_STUCK : KN_TURN_FAILED;

@@ -91,17 +91,23 @@ static bool all_over(const KnService *svc)
     return true;
 }
 
-static void end_turn(KnService *svc, KnJob *job, KnTurnEnd end)
+static void tell_over(const KnService *svc)
 {
     const uint64_t one = 1;
+    if (write(svc->over_fd, &one, sizeof(one)) < 0)
+        errno = 0; /* it is readable already */
+}
+
+static void end_turn(KnService *svc, KnJob *job, KnTurnEnd end)
+{
     int64_t now = kn_clock_mono_us();
     bool cut = end == KN_TURN_MORE && job->def->set.max_windows == 0;
     (void)kn_schedule_end(&svc->sched, &job->turn, end, now, now - job->began_us);
     job->turn.slow = job->turn.slow || job->seen.bytes > SLOW_BYTES;
     job->turn.over = svc->once && !cut;
     settle(svc, job);
-    if (svc->once && all_over(svc) && write(svc->over_fd, &one, sizeof(one)) < 0)
-        errno = 0; /* it is readable already */
+    if (svc->once && all_over(svc))
+        tell_over(svc);
     (void)pthread_cond_broadcast(&svc->changed);
 }
 
@@ -134,6 +140,8 @@ static void *worker_main(void *arg)
         (void)pthread_mutex_lock(&svc->lock);
         end_turn(svc, job, end);
     }
+    if (++svc->n_ended == svc->n_workers)
+        tell_over(svc);
     (void)pthread_mutex_unlock(&svc->lock);
     return NULL;
 }
@@ -143,9 +151,11 @@ static void start_workers(KnService *svc)
     svc->workers = calloc((size_t)svc->opts.workers, sizeof(*svc->workers));
     if (!svc->workers)
         abort();
+    (void)pthread_mutex_lock(&svc->lock); /* no worker ends before all are counted */
     while (svc->n_workers < svc->opts.workers &&
            pthread_create(&svc->workers[svc->n_workers], NULL, worker_main, svc) == 0)
         svc->n_workers++;
+    (void)pthread_mutex_unlock(&svc->lock);
 }
 
 /* ---- starting ---- */
@@ -180,6 +190,8 @@ static KnService *service_free(KnService *svc)
         (void)kn_job_free(svc->jobs.items[i]);
     kn_vec_done(&svc->jobs);
     kn_vec_done(&svc->turns);
+    svc->lineage = kn_outbox_close(svc->lineage);
+    svc->airflow = kn_outbox_close(svc->airflow);
     svc->journal = kn_journal_close(svc->journal);
     svc->config = kn_service_config_unref(svc->config);
     if (svc->over_fd >= 0)
@@ -189,6 +201,22 @@ static KnService *service_free(KnService *svc)
     free(svc->workers);
     free(svc);
     return NULL;
+}
+
+static KnCode open_outboxes(KnService *svc, KnErr *err)
+{
+    KN_BUF_AUTO url;
+    kn_buf_init(&url, 65536);
+    if (svc->opts.lineage) {
+        const KnOutboxOptions lineage = {"lineage", svc->opts.lineage, "OPENLINEAGE_API_KEY"};
+        KN_TRY(kn_outbox_open(&lineage, &svc->lineage, err));
+    }
+    if (!svc->opts.airflow)
+        return KN_OK;
+    kn_buf_printf(&url, "%s/api/v2/assets/events", svc->opts.airflow);
+    KN_TRY(kn_buf_check(&url, err));
+    const KnOutboxOptions airflow = {"airflow", url.data, "KNUT_AIRFLOW_TOKEN"};
+    return kn_outbox_open(&airflow, &svc->airflow, err);
 }
 
 static KnCode open_parts(KnService *svc, KnErr *err)
@@ -202,6 +230,7 @@ static KnCode open_parts(KnService *svc, KnErr *err)
         KN_TRY(kn_service_config_find(svc->config, svc->only, &one, err));
     KN_TRY(kn_journal_sqlite_open(svc->opts.state, KN_JOURNAL_WRITE, &journal, err));
     svc->journal = kn_journal_share(journal);
+    KN_TRY(open_outboxes(svc, err));
     for (size_t i = 0; i < svc->config->n; i++)
         if (!one || one == &svc->config->deliveries[i])
             add_job(svc, svc->config, &svc->config->deliveries[i]);
@@ -256,12 +285,25 @@ static KnCode outcome(const KnService *svc, KnErr *err)
                       failed, svc->jobs.len, worst->def->name, worst->seen.message);
 }
 
-KnCode kn_service_stop(KnService *svc, KnErr *err)
+void kn_service_end(KnService *svc)
 {
     (void)pthread_mutex_lock(&svc->lock);
     atomic_store(&svc->stopping, true);
     (void)pthread_cond_broadcast(&svc->changed);
     (void)pthread_mutex_unlock(&svc->lock);
+}
+
+bool kn_service_has_ended(KnService *svc)
+{
+    (void)pthread_mutex_lock(&svc->lock);
+    bool ended = svc->n_ended == svc->n_workers;
+    (void)pthread_mutex_unlock(&svc->lock);
+    return ended;
+}
+
+KnCode kn_service_stop(KnService *svc, KnErr *err)
+{
+    kn_service_end(svc);
     for (int64_t i = 0; i < svc->n_workers; i++)
         (void)pthread_join(svc->workers[i], NULL);
     KnCode rc = svc->once ? outcome(svc, err) : KN_OK;

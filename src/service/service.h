@@ -43,12 +43,16 @@ typedef struct KnServiceStart {
 
 /** Opens the journal and starts the workers. KN_E_BUSY: another process has the journal. */
 KN_NODISCARD KnCode kn_service_start(const KnServiceStart *start, KnService **ret, KnErr *err);
+/** No new turns; windows in flight are finished. kn_service_has_ended() says when, and
+ * kn_service_over_fd() is readable then. */
+void kn_service_end(KnService *svc);
+bool kn_service_has_ended(KnService *svc);
 /** Every window in flight is finished and its cursor moved; returns when all workers have ended.
  * once: the worst outcome of the deliveries (refused before failed). Frees the service. */
 KN_NODISCARD KnCode kn_service_stop(KnService *svc, KnErr *err);
 /** once: every delivery is over. */
 bool kn_service_is_over(KnService *svc);
-/** Readable when kn_service_is_over() has become true. */
+/** Readable once kn_service_is_over() or kn_service_has_ended(). */
 int kn_service_over_fd(const KnService *svc);
 
 /** Another version of the file: new deliveries begin, missing ones end after their window, changed

@@ -7,6 +7,8 @@
 
 #include "base/metrics.h"
 #include "base/vec.h"
+#include "service/lineage.h"
+#include "service/outbox.h"
 #include "service/schedule.h"
 #include "service/service.h"
 
@@ -40,6 +42,9 @@ typedef struct KnJob {
     KnArena *arena;       /* of its options */
     bool looked;
     int64_t began_us;
+    /* The window in flight as others hear of it; a delivery's threads, one call at a time: */
+    char run_id[37]; /* "" = none */
+    KnWindowReport window;
 } KnJob;
 
 struct KnService {
@@ -56,8 +61,9 @@ struct KnService {
     KnServiceHooks hooks;
     _Atomic bool stopping;
     int over_fd;
+    KnOutbox *lineage, *airflow; /* NULL = nobody listens */
     pthread_t *workers;
-    int64_t n_workers;
+    int64_t n_workers, n_ended;
 };
 
 /** A job for a delivery; takes a reference to its config. */
@@ -65,6 +71,13 @@ KnJob *kn_job_new(KnService *svc, KnServiceConfig *config, const KnServiceDelive
 KnJob *kn_job_free(KnJob *job); /* not running */
 /** Put other settings in force; not running. */
 void kn_job_change(KnJob *job, KnServiceConfig *config, const KnServiceDelivery *def);
+/** Tell others of a window that begins, is delivered, or fails, and of a table that was delivered
+ * (events.c). */
+void kn_job_tell_begin(KnJob *job, const KnWindowReport *win);
+void kn_job_tell_end(KnJob *job, const KnWindowReport *win);
+void kn_job_tell_failure(KnJob *job, const char *message);
+void kn_job_tell_table(KnJob *job, const KnDeliveryReport *report);
+
 /** One turn, on the calling thread. */
 KnTurnEnd kn_job_run(KnJob *job);
 /** Must the job's round end at its next window? (kn_service's rules; called from its delivery.) */

@@ -19,6 +19,7 @@
 typedef struct RunOptions {
     KnCdcOptions cdc;
     bool once;
+    const char *listen;
 } RunOptions;
 
 static const KnOption rows[] = {
@@ -28,6 +29,12 @@ static const KnOption rows[] = {
      .type = KN_OPT_FLAG,
      .offset = offsetof(RunOptions, once),
      .doc = "One round: deliver what is there, then end"},
+    {.name = "listen",
+     .type = KN_OPT_TEXT,
+     .offset = offsetof(RunOptions, listen),
+     .value = "ADDR",
+     .doc = "With --config: answer /health, /ready, /metrics and /status at HOST:PORT, :PORT (all "
+            "interfaces) or PORT (loopback), in place of the file's 'listen'"},
     {.name = "interval",
      .type = KN_OPT_SECONDS,
      .offset = offsetof(RunOptions, cdc.what.interval),
@@ -97,7 +104,9 @@ static KnCode run_cdc(KnCall *call, KnErr *err)
 {
     const RunOptions *opts = call->options;
     if (opts->cdc.config)
-        return kn_run_many(call, opts->once, err);
+        return kn_run_many(call, opts->once, opts->listen, err);
+    if (opts->listen)
+        return kn_err_set(err, KN_E_INVAL, "--listen goes with --config");
     KnRunView view = {.mode = (KnProgressMode)call->common->progress};
     KnDeliveryObserver observer = kn_run_view_observer(&view);
     KN_CDC_CALL_AUTO cc = {0};

@@ -3,6 +3,7 @@
 import json
 import queue
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,7 +82,7 @@ class Running:
     def __init__(self, process):
         self.process = process
         self.events, self.reports = queue.Queue(), queue.Queue()
-        self.seen = []
+        self.waiting = []  # events that nobody has asked for yet
         for stream, to in (process.stderr, self.events), (process.stdout, self.reports):
             threading.Thread(target=self._pump, args=(stream, to), daemon=True).start()
 
@@ -92,14 +93,22 @@ class Running:
         to.put(None)
 
     def event(self, name, **fields):
-        """The next event of that name with these fields."""
-        for _ in range(100000):
-            event = self.events.get(timeout=LIMIT)
-            assert event is not None, f"ended before {name} {fields}: {self.seen[-5:]}"
-            self.seen.append(event)
-            if event.get("event") == name and all(event.get(k) == v for k, v in fields.items()):
+        """An event of that name with these fields that was not asked for before, whatever came between."""
+        def fits(event):
+            return event.get("event") == name and all(event.get(k) == v for k, v in fields.items())
+
+        for event in self.waiting:
+            if fits(event):
+                self.waiting.remove(event)
                 return event
-        raise AssertionError(f"no {name} among 100000 events")
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            event = self.events.get(timeout=LIMIT)
+            assert event is not None, f"ended before {name} {fields}: {self.waiting[-5:]}"
+            if fits(event):
+                return event
+            self.waiting.append(event)
+        raise AssertionError(f"no {name} {fields} in {LIMIT} s: {self.waiting[-5:]}")
 
     def delivered(self, name):
         return self.event("window-delivered", delivery=f"ns.{name}")
