@@ -52,6 +52,10 @@ typedef struct KnHttpdResponse {
     size_t n_pieces;
     KnStr pieces[KN_HTTPD_PIECES_MAX]; /* the body is their concatenation; sent without copying */
     bool plain;                        /* never packed: it is already, or need not be */
+    KnStr packed; /* the whole body in gzip, where it is known from before; lives as the pieces */
+    /* Told of the packed body, when it had to be made; or NULL. */
+    void (*on_packed)(void *arg, KnStr packed);
+    void *on_packed_arg;
 } KnHttpdResponse;
 
 typedef enum KnHttpdWhen { KN_HTTPD_NOW, KN_HTTPD_LATER } KnHttpdWhen;

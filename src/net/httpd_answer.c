@@ -70,6 +70,24 @@ static bool pack(KnHttpdExchange *ex, size_t total)
     return true;
 }
 
+/* Packed, from before or now. */
+static bool get_packed(KnHttpdExchange *ex, size_t total)
+{
+    KnHttpdResponse *rsp = &ex->rsp;
+    if (!kn_httpd_header_lists(kn_httpd_request_header(&ex->req, "Accept-Encoding"), "gzip"))
+        return false;
+    if (rsp->packed.len) {
+        rsp->pieces[0] = rsp->packed;
+        rsp->n_pieces = 1;
+        return true;
+    }
+    if (!pack(ex, total))
+        return false;
+    if (rsp->on_packed)
+        rsp->on_packed(rsp->on_packed_arg, rsp->pieces[0]);
+    return true;
+}
+
 static struct MHD_Response *of_pieces(KnHttpdExchange *ex, size_t total)
 {
     KnHttpdResponse *rsp = &ex->rsp;
@@ -105,9 +123,7 @@ enum MHD_Result kn_httpd_answer_queue(KnHttpdExchange *ex)
     ex->sent_bytes = (int64_t)total;
     bool packed = false;
     if (total >= server->opts.gzip_from && !rsp->plain) {
-        packed =
-            kn_httpd_header_lists(kn_httpd_request_header(&ex->req, "Accept-Encoding"), "gzip") &&
-            pack(ex, total);
+        packed = get_packed(ex, total);
         total = packed ? rsp->pieces[0].len : total;
     }
     struct MHD_Response *mhd = of_pieces(ex, total);

@@ -197,6 +197,20 @@ def test_answers_are_packed_for_who_takes_it(served, ns):
                       {"Content-Type": "application/json", "Content-Encoding": "gzip"})[0] == 200
 
 
+def test_packed_documents_are_the_newest_ones(served, ns):
+    create(served, ns)
+    path = f"{NS}/{ns}/tables/t"
+    for i in range(3):
+        update = {"action": "set-properties", "updates": {f"key-{k}": f"{i} " * 20 for k in range(100)}}
+        assert commit(served, ns, "t", update)[0] == 200
+        for query in ("", "?snapshots=refs", "", "?snapshots=refs"):
+            status, headers, data = served.ask("GET", path + query, headers={"Accept-Encoding": "gzip"})
+            assert status == 200 and headers["Content-Encoding"] == "gzip"
+            table = json.loads(gzip.decompress(data))
+            assert table == served.ask("GET", path + query)[2]
+            assert table["metadata"]["properties"]["key-7"] == f"{i} " * 20
+
+
 # ---- changes ----
 
 

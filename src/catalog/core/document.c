@@ -12,7 +12,15 @@
 #include "catalog/core/document_internal.h"
 #include "catalog/metadata_file.h"
 
-enum { PARSED_FACTOR = 8 }; /* a parsed document against its text, measured */
+enum {
+    PARSED_FACTOR = 8, /* a parsed document against its text, measured */
+    MADE_FACTOR = 2,   /* what fronts make of it, at most: packed it is a fraction */
+};
+
+typedef struct Made {
+    size_t len;
+    char bytes[];
+} Made;
 
 struct KnDocument {
     atomic_size_t refs;
@@ -21,6 +29,7 @@ struct KnDocument {
     size_t len;
     _Atomic(KnMetadata *) md;
     _Atomic(KnView *) view;
+    _Atomic(Made *) made[KN_N_MADE];
 };
 
 KnDocument *kn_document_new(const char *location, char *bytes, size_t len)
@@ -48,6 +57,8 @@ KnDocument *kn_document_unref(KnDocument *doc)
     if (doc && atomic_fetch_sub_explicit(&doc->refs, 1, memory_order_acq_rel) == 1) {
         kn_metadata_unref(atomic_load(&doc->md));
         kn_view_unref(atomic_load(&doc->view));
+        for (size_t i = 0; i < KN_N_MADE; i++)
+            free(atomic_load(&doc->made[i]));
         free(doc->location);
         free(doc->bytes);
         free(doc);
@@ -105,9 +116,28 @@ void kn_document_set_view(KnDocument *doc, const KnView *view)
         kn_view_unref(ours);
 }
 
+KnStr kn_document_made(const KnDocument *doc, KnMadeBytes which)
+{
+    const Made *made = atomic_load(&doc->made[which]);
+    return made ? (KnStr){made->bytes, made->len} : (KnStr){NULL, 0};
+}
+
+KnStr kn_document_keep(KnDocument *doc, KnMadeBytes which, KnStr bytes)
+{
+    Made *none = NULL, *ours = malloc(sizeof(*ours) + bytes.len + 1);
+    if (!ours)
+        abort();
+    ours->len = bytes.len;
+    memcpy(ours->bytes, bytes.ptr, bytes.len);
+    ours->bytes[bytes.len] = '\0';
+    if (!atomic_compare_exchange_strong(&doc->made[which], &none, ours))
+        free(ours);
+    return kn_document_made(doc, which);
+}
+
 size_t kn_document_cost(const KnDocument *doc)
 {
-    return doc->len * (1 + PARSED_FACTOR) + 512;
+    return doc->len * (1 + PARSED_FACTOR + MADE_FACTOR) + 512;
 }
 
 KnCode kn_document_from_metadata(const KnMetadata *md, const char *location, KnDocument **ret,

@@ -23,6 +23,18 @@ KnStr kn_document_bytes(const KnDocument *doc);
 KN_NODISCARD KnCode kn_document_metadata(KnDocument *doc, KnMetadata **ret, KnErr *err);
 KN_NODISCARD KnCode kn_document_view(KnDocument *doc, KnView **ret, KnErr *err);
 
+/* ---- bytes that a front has made of a document, kept as long as it is ---- */
+typedef enum KnMadeBytes {
+    KN_MADE_REFS,        /* the document with the snapshots of refs only */
+    KN_MADE_PACKED,      /* an answer around the document, gzip */
+    KN_MADE_REFS_PACKED, /* the same around KN_MADE_REFS */
+    KN_N_MADE,
+} KnMadeBytes;
+/** Empty (ptr NULL) when nothing is kept; lives as long as doc. */
+KnStr kn_document_made(const KnDocument *doc, KnMadeBytes which);
+/** Keeps a copy, if nobody was quicker; what is kept is returned. */
+KnStr kn_document_keep(KnDocument *doc, KnMadeBytes which, KnStr bytes);
+
 static inline void kn_document_freep(KnDocument **doc)
 {
     *doc = kn_document_unref(*doc);

@@ -102,8 +102,8 @@ KnCode kn_rest_reply_empty(KnRestCall *call, int status);
 /* {"metadata-location", "metadata", "config"} with an ETag; keeps a reference of doc until it is
  * sent. */
 KnCode kn_rest_reply_table(KnRestCall *call, KnDocument *doc, KnErr *err);
-/* The same with metadata (in the arena) instead of the document's own bytes, and no ETag. */
-KnCode kn_rest_reply_metadata(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err);
+/* The same with the snapshots of refs only (metadata lives as long as doc), and no ETag. */
+KnCode kn_rest_reply_refs(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err);
 /* Of the document at location, as a whole or with the snapshots of refs only. */
 const char *kn_rest_etag(KnRestCall *call, const char *location, bool refs_only);
 KnCode kn_rest_reply_view(KnRestCall *call, KnDocument *doc, KnErr *err);

@@ -56,6 +56,27 @@ static void document_done(void *arg)
     (void)kn_document_unref(arg);
 }
 
+typedef struct Packing {
+    KnDocument *doc;
+    KnMadeBytes which;
+} Packing;
+
+static void keep_packed(void *arg, KnStr packed)
+{
+    const Packing *packing = arg;
+    (void)kn_document_keep(packing->doc, packing->which, packed);
+}
+
+/* The answer around a document is the same for everybody: packed once, it is kept with it. */
+static void use_packed(KnRestCall *call, KnDocument *doc, KnMadeBytes which)
+{
+    Packing *packing = kn_arena_alloc(call->arena, sizeof(*packing));
+    *packing = (Packing){doc, which};
+    call->rsp->packed = kn_document_made(doc, which);
+    call->rsp->on_packed = keep_packed;
+    call->rsp->on_packed_arg = packing;
+}
+
 /* Metadata-location, the document's own bytes, config: nothing is copied, nothing parsed. */
 static KnCode reply_document(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err)
 {
@@ -90,11 +111,13 @@ KnCode kn_rest_reply_table(KnRestCall *call, KnDocument *doc, KnErr *err)
     const char *location = kn_document_location(doc);
     if (*location)
         kn_httpd_response_header(call->rsp, "ETag", kn_rest_etag(call, location, false));
+    use_packed(call, doc, KN_MADE_PACKED);
     return reply_document(call, doc, kn_document_bytes(doc), err);
 }
 
-KnCode kn_rest_reply_metadata(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err)
+KnCode kn_rest_reply_refs(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err)
 {
+    use_packed(call, doc, KN_MADE_REFS_PACKED);
     return reply_document(call, doc, metadata, err);
 }
 

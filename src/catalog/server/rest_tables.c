@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "catalog/server/rest_internal.h"
 
-enum { TRANSACTION_MAX = 10000 };
+enum { TRANSACTION_MAX = 10000, REFS_MAX = 1 << 30 };
 
 /* ---- lists ------------------------------------------------------------------------------------
  */
@@ -61,32 +61,41 @@ KnCode kn_rest_list_views(KnRestCall *call, KnErr *err)
 /* ---- loading ----------------------------------------------------------------------------------
  */
 
-/* Keeps the snapshots that a ref points to, and the current one (spec: loadTable, snapshots). */
-static KnCode with_refs_only(KnRestCall *call, KnDocument *doc, KnStr *ret, KnErr *err)
+static bool has_ref(const json_t *md, json_int_t id)
 {
-    json_t *md = NULL;
+    const char *name;
+    json_t *ref;
+    json_object_foreach(json_object_get(md, "refs"), name, ref)
+    {
+        if (json_integer_value(json_object_get(ref, "snapshot-id")) == id)
+            return true;
+    }
+    return json_integer_value(json_object_get(md, "current-snapshot-id")) == id;
+}
+
+/* Keeps the snapshots that a ref points to, and the current one (spec: loadTable, snapshots). Made
+ * once, kept with the document. */
+static KnCode with_refs_only(KnDocument *doc, KnStr *ret, KnErr *err)
+{
+    KN_JSON_AUTO md = NULL;
+    KN_BUF_AUTO text = {0};
     KnStr bytes = kn_document_bytes(doc);
+    *ret = kn_document_made(doc, KN_MADE_REFS);
+    if (ret->ptr)
+        return KN_OK;
     KN_TRY(kn_json_parse(bytes.ptr, bytes.len, &md, err));
-    (void)kn_rest_keep(call, md);
     json_t *kept = json_array();
     const json_t *snapshots = json_object_get(md, "snapshots");
-    json_int_t current = json_integer_value(json_object_get(md, "current-snapshot-id"));
     for (size_t i = 0; i < json_array_size(snapshots); i++) {
         json_t *snap = json_array_get(snapshots, i);
-        json_int_t id = json_integer_value(json_object_get(snap, "snapshot-id"));
-        bool wanted = id == current;
-        const char *name;
-        json_t *ref;
-        json_object_foreach(json_object_get(md, "refs"), name, ref) wanted =
-            wanted || json_integer_value(json_object_get(ref, "snapshot-id")) == id;
-        if (wanted)
+        if (has_ref(md, json_integer_value(json_object_get(snap, "snapshot-id"))))
             (void)json_array_append(kept, snap);
     }
     (void)json_object_set_new(md, "snapshots", kept);
-    KnBuf *text = kn_rest_buf(call);
-    kn_json_dump(text, md);
-    KN_TRY(kn_buf_check(text, err));
-    *ret = (KnStr){text->data, text->len};
+    kn_buf_init(&text, REFS_MAX);
+    kn_json_dump(&text, md);
+    KN_TRY(kn_buf_check(&text, err));
+    *ret = kn_document_keep(doc, KN_MADE_REFS, (KnStr){text.data, text.len});
     return KN_OK;
 }
 
@@ -129,10 +138,10 @@ KnCode kn_rest_load_table(KnRestCall *call, KnErr *err)
     KN_TRY(kn_core_table_load(call->rest->ctx.core, &call->ident, &doc, err));
     if (!refs)
         return kn_rest_reply_table(call, doc, err);
-    KN_TRY(with_refs_only(call, doc, &metadata, err));
+    KN_TRY(with_refs_only(doc, &metadata, err));
     kn_httpd_response_header(call->rsp, "ETag",
                              kn_rest_etag(call, kn_document_location(doc), true));
-    return kn_rest_reply_metadata(call, doc, metadata, err);
+    return kn_rest_reply_refs(call, doc, metadata, err);
 }
 
 KnCode kn_rest_table_exists(KnRestCall *call, KnErr *err)
