@@ -242,6 +242,7 @@ KnCatalogCore *kn_core_close(KnCatalogCore *core)
     kn_core_facade_free(core->facade);
     kn_group_free(core->group);
     kn_mirror_free(core->mirror);
+    kn_lists_free(core->lists);
     kn_document_cache_free(core->cache);
     kn_store_close(core->store);
     kn_io_close(core->io);
@@ -282,6 +283,7 @@ static KnCode fill(KnCatalogCore *core, const KnCoreOptions *opts, KnErr *err)
         KN_TRY(kn_io_open_for(kn_str(core->warehouse), &core->io, err));
     KN_TRY(kn_store_open(&store, &core->store, err));
     core->mirror = kn_mirror_new(core->store);
+    core->lists = kn_lists_new();
     core->group = kn_group_new(core->store, before_batch, after_batch, core);
     core->cache = kn_document_cache_new(opts->cache_bytes ? opts->cache_bytes : CACHE_BYTES);
     core->facade = kn_core_facade_new(core);

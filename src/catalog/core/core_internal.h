@@ -5,6 +5,7 @@
 
 #include "catalog/core/core.h"
 #include "catalog/core/document_internal.h"
+#include "catalog/core/lists.h"
 #include "catalog/core/mirror.h"
 #include "catalog/core/names.h"
 #include "catalog/store/group.h"
@@ -17,6 +18,7 @@ typedef struct KnTurn KnTurn;
 struct KnCatalogCore {
     KnStore *store;
     KnMirror *mirror;
+    KnLists *lists;
     KnGroup *group;
     KnDocumentCache *cache;
     KnArena *arena;

@@ -109,8 +109,8 @@ typedef struct Listing {
     bool views;
 } Listing;
 
-static KnCode list(KnCatalogCore *core, KnArena *arena, const Listing *what, KnNameList *ret,
-                   KnErr *err)
+static KnCode ask_list(KnCatalogCore *core, KnArena *arena, const Listing *what, KnNameList *ret,
+                       KnErr *err)
 {
     Gather g = {.arena = arena};
     KnStoreList query = {.views = what->views};
@@ -125,6 +125,26 @@ static KnCode list(KnCatalogCore *core, KnArena *arena, const Listing *what, KnN
     bool more = size && g.n > size;
     *ret = (KnNameList){
         .names = g.names, .n = more ? size : g.n, .next = more ? g.names[size - 1] : NULL};
+    return KN_OK;
+}
+
+/* A whole list comes from memory while the database is as it was before and after it was read. */
+static KnCode list(KnCatalogCore *core, KnArena *arena, const Listing *what, KnNameList *ret,
+                   KnErr *err)
+{
+    KnStoreName name = {.name = what->views ? "views" : "tables"};
+    bool part = what->page && (what->page->size || what->page->token);
+    uint64_t generation = part ? 0 : kn_store_generation(core->store);
+    if (!generation)
+        return ask_list(core, arena, what, ret, err);
+    KN_TRY(kn_names_join(arena, what->ns->levels, what->ns->n_levels, &name.ns, err));
+    if (kn_lists_find(core->lists, arena, &name, generation, ret))
+        return KN_OK;
+    KnNameList found = {0};
+    KN_TRY(ask_list(core, arena, what, &found, err));
+    if (found.n && kn_store_generation(core->store) == generation)
+        kn_lists_keep(core->lists, &name, generation, &found);
+    *ret = found;
     return KN_OK;
 }
 

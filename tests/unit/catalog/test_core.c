@@ -317,7 +317,42 @@ static void a_document_that_is_gone_is_told_apart_from_a_table_that_is(void **st
     assert_int_equal(kn_core_table_drop(fix->core, &t, &fix->err), KN_OK);
 }
 
+/* How many tables are listed, and listed again. */
+static size_t count_listed(CoreFixture *fix, KnCatalogCore *core)
+{
+    KnNameList list = {0}, again = {0};
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    assert_int_equal(kn_core_table_list(core, arena, &core_namespace, NULL, &list, &fix->err),
+                     KN_OK);
+    assert_int_equal(kn_core_table_list(core, arena, &core_namespace, NULL, &again, &fix->err),
+                     KN_OK);
+    assert_int_equal(list.n, again.n);
+    for (size_t i = 0; i < list.n; i++)
+        assert_string_equal(list.names[i], again.names[i]);
+    return list.n;
+}
+
 /* Another core on the same database stands for another process. */
+static void what_another_process_changes_is_in_lists_at_once(void **state)
+{
+    CoreFixture *fix = *state;
+    core_make_namespace(fix);
+    KnCatalogCore *other = core_open_again(fix);
+    KnTableIdent a = CORE_IDENT("a"), t = CORE_IDENT("t");
+    assert_int_equal(core_try_create(fix->core, &a, &fix->err), KN_OK);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(count_listed(fix, fix->core), 1);
+        assert_int_equal(core_try_create(i % 2 ? other : fix->core, &t, &fix->err), KN_OK);
+        assert_int_equal(count_listed(fix, fix->core), 2);
+        assert_int_equal(count_listed(fix, other), 2);
+        assert_int_equal(core_set(other, &a, "k", i % 2 ? "1" : "2", &fix->err), KN_OK);
+        assert_int_equal(count_listed(fix, fix->core), 2);
+        assert_int_equal(kn_core_table_drop(i % 2 ? fix->core : other, &t, &fix->err), KN_OK);
+        assert_int_equal(count_listed(fix, other), 1);
+    }
+    kn_core_close(other);
+}
+
 static void what_another_process_changes_is_seen_at_once(void **state)
 {
     CoreFixture *fix = *state;
@@ -489,6 +524,7 @@ int main(void)
         CORE_BOTH(names_that_are_none_are_refused),
         CORE_BOTH(a_document_that_is_gone_is_told_apart_from_a_table_that_is),
         CORE_BOTH(what_another_process_changes_is_seen_at_once),
+        CORE_BOTH(what_another_process_changes_is_in_lists_at_once),
         CORE_BOTH(the_log_tells_of_every_commit_without_a_gap),
         CORE_BOTH(old_events_go_and_their_positions_are_refused),
         cmocka_unit_test(a_database_address_keeps_its_secrets),
