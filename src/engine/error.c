@@ -168,6 +168,21 @@ static KnStr later_file(const char *text, size_t line_len)
     return (KnStr){file, strcspn(file, "\"\n")};
 }
 
+/* What the CSV reader says of a line stands two lines below where it says which, and the file below
+ * that: "CSV Error on Line: 2 / Original Line: ... / Error when ... / ... / file = /a/b.csv". */
+static bool csv_line(KnErr *err, KnCode code, const char *text)
+{
+    const char *why = strncmp(text, "CSV Error on Line", 17) == 0 ? strstr(text, "\nError ") : NULL;
+    const char *file = why ? strstr(why, "\n  file = ") : NULL;
+    if (!file)
+        return false;
+    file += strlen("\n  file = ");
+    why++;
+    (void)kn_err_set(err, code, "%.*s, %.*s: %.*s", (int)strcspn(file, "\n"), file,
+                     (int)strcspn(text + 10, "\n"), text + 10, (int)first_line(why), why);
+    return true;
+}
+
 KnCode kn_engine_error(KnErr *err, const char *msg)
 {
     if (!msg || !*msg)
@@ -186,6 +201,8 @@ KnCode kn_engine_error(KnErr *err, const char *msg)
     if (unpack(err, text, &own))
         return own;
     code = refine(code, msg);
+    if (csv_line(err, code, text))
+        return code;
     size_t len = first_line(text);
     KnStr file = later_file(text, len);
     const char *advice = code == KN_E_NOMEM ? "; raise --memory-limit" : "";

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * backend.h - what runs a pipeline: one const struct of functions each, one line in backend.c.
+ *
+ * check() says everything that the backend cannot do with a pipeline before anything is touched; a
+ * run that check() let through does not fail for want of a feature. Events are told while the run
+ * goes on, by its thread. A run ends early when its control says so, from any thread.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/engine.h"
+#include "pipeline/ir/ir.h"
+#include "pipeline/surface/surface.h"
+
+typedef struct KnCapabilities {
+    const char *name;
+    bool batch, streaming, event_time, cdc, expectations, incremental_state, partition_transforms,
+        graph_sinks;
+    const char *const *output_modes; /* NULL at the end */
+} KnCapabilities;
+
+typedef enum KnRunPhase {
+    KN_PHASE_NONE,
+    KN_PHASE_QUEUED,
+    KN_PHASE_PLANNING,
+    KN_PHASE_RUNNING,
+    KN_PHASE_COMPLETED,
+    KN_PHASE_FAILED,
+} KnRunPhase;
+/** "queued", ...; NULL for none. */
+const char *kn_run_phase_name(KnRunPhase phase);
+
+/* What an expectation found in the rows of a dataset's flow, or in what a run wrote. */
+typedef struct KnRunMetrics {
+    const char *expectation; /* its name; NULL = the numbers are the dataset's */
+    const char *action;      /* "warn", "drop", "fail"; NULL like the name */
+    int64_t rows;            /* looked at, or written; -1 = not counted */
+    int64_t violations;      /* FALSE */
+    int64_t unknown;         /* NULL: no violation */
+} KnRunMetrics;
+
+typedef struct KnRunEvent {
+    int64_t timestamp_ms;
+    const char *element; /* dataset; NULL = the run */
+    const char *message;
+    KnRunPhase phase;
+    const KnRunMetrics *metrics; /* NULL = none */
+} KnRunEvent;
+typedef void (*KnRunEventFn)(void *arg, const KnRunEvent *event);
+/** {"timestamp":..., "element":..., "phase":..., "message":..., "metrics":{...}} */
+void kn_run_event_json(KnBuf *out, const KnRunEvent *event);
+
+/* A running run's end, before its time. Zeroed; thread-safe. */
+typedef struct KnRunControl {
+    atomic_bool cancelled;
+} KnRunControl;
+/** The statement that runs ends soon, nothing is published after. */
+static inline void kn_run_cancel(KnRunControl *control)
+{
+    atomic_store(&control->cancelled, true);
+}
+
+typedef struct KnRunOptions {
+    KnEngineOptions engine;
+    KnutNames select;       /* datasets that are wanted, with what they need; none = all */
+    KnutNames full_refresh; /* datasets that are made anew; "all" = every one */
+    bool once;            /* what is there now, whatever the triggers say */
+    bool dry;             /* all is planned and bound, nothing computed */
+    const KnFeedOptions *memory; /* rows of ours, by the name that flows read */
+    size_t n_memory;
+    KnRunEventFn on_event; /* or NULL */
+    void *event_arg;
+    /* The rows of datasets that are written nowhere and read by nothing, or NULL. */
+    KnCode (*on_rows)(void *arg, const char *dataset, KnBatch *batch, KnErr *err);
+    void *rows_arg;
+    KnRunControl *control;   /* or NULL */
+    bool (*cancelled)(void); /* asked now and then, or NULL */
+} KnRunOptions;
+
+/* One step of a run, as plan() tells it. */
+typedef struct KnPlanStep {
+    const char *dataset;
+    const char *action;  /* "view", "table", "write", "count", "skip" */
+    const char *target;  /* where it is written; NULL = nowhere */
+    const char *format;  /* of the target */
+    int64_t readers;     /* flows that read it */
+    const char *scan;    /* of the next members: what is read; NULL = the step itself */
+    const char *columns; /* that the scan takes from the source */
+    const char *filter;  /* that the scan applies; NULL = none */
+} KnPlanStep;
+typedef KnCode (*KnPlanStepFn)(void *arg, const KnPlanStep *step, KnErr *err);
+
+typedef struct KnBackend {
+    const KnCapabilities *capabilities;
+    /** One note for each thing that it cannot do; none = run() may be called. The pipeline has
+     * been validated. */
+    void (*check)(const KnPipeline *pipeline, const KnRunOptions *opts, KnNotes *refusals);
+    /** To the end of all that is there, or until it is cancelled (KN_E_CANCELLED). */
+    KnCode (*run)(const KnPipeline *pipeline, const KnRunOptions *opts, KnErr *err);
+    /** What run() would do, proven by the plans of the engine. Reads sources' footers only. */
+    KnCode (*plan)(const KnPipeline *pipeline, const KnRunOptions *opts, KnPlanStepFn fn, void *arg,
+                   KnErr *err);
+} KnBackend;
+
+extern const KnBackend kn_backend_native; /* native/ */
+/** All backends, NULL at the end. */
+extern const KnBackend *const kn_backends[];

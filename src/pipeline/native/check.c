@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.c - what the native backend does not do, said before anything is touched.
+ *
+ * One line for each thing. What is not refused here is done as the document says.
+ */
+#include <string.h>
+
+#include "base/path.h"
+#include "pipeline/native/native.h"
+
+typedef struct Check {
+    const KnPipeline *pipeline;
+    const KnRunOptions *opts;
+    KnNotes *notes;
+    KnArena *arena;
+} Check;
+
+#define REFUSE(c, ...) kn_notes_add((c)->notes, 0, 0, __VA_ARGS__)
+
+static bool is_remote(const char *path)
+{
+    char scheme[16];
+    return strstr(path, ":/") &&
+           (kn_path_scheme(kn_str(path), scheme, NULL) != KN_OK || strcmp(scheme, "file") != 0);
+}
+
+static const KnutInput *input_named(const KnPipeline *p, const char *name)
+{
+    for (size_t i = 0; i < p->inputs.len; i++)
+        if (!strcmp(p->inputs.items[i].name, name))
+            return &p->inputs.items[i];
+    return NULL;
+}
+
+static bool supplied(const KnRunOptions *opts, const char *name)
+{
+    for (size_t i = 0; opts && i < opts->n_memory; i++)
+        if (!strcmp(opts->memory[i].name, name))
+            return true;
+    return false;
+}
+
+static void check_schema(const Check *c, const char *what, const char *name,
+                         const KnutSchema *schema)
+{
+    for (size_t i = 0; i < schema->len; i++)
+        if (!kn_native_sql_type(c->arena, schema->items[i].arrow_type))
+            REFUSE(c, "%s %s: column %s is declared %s, a type that is not known", what, name,
+                   schema->items[i].name, schema->items[i].arrow_type);
+}
+
+static void check_name(const Check *c, const char *what, const char *name)
+{
+    size_t parts = 1;
+    bool empty = !name[0] || name[0] == '.' || name[strlen(name) - 1] == '.' || strstr(name, "..");
+    for (const char *at = name; *at; at++)
+        parts += *at == '.';
+    if (empty || parts > 3)
+        REFUSE(c, "%s '%s': a name has one to three parts, none of them empty", what, name);
+}
+
+static void check_partition(const Check *c, const KnutDataset *dataset)
+{
+    for (size_t i = 0; i < dataset->partition_cols.len; i++)
+        if (strchr(dataset->partition_cols.items[i], '('))
+            REFUSE(c,
+                   "partition transform `%s` on dataset `%s`: files are parted by plain columns: "
+                   "compute the value as a column and name that",
+                   dataset->partition_cols.items[i], dataset->name);
+    if (dataset->partition_cols.len && dataset->path && kn_native_is_file(dataset->path))
+        REFUSE(c, "dataset %s: it is partitioned, so that its path is a folder's: %s", dataset->name,
+               dataset->path);
+}
+
+static void check_target(const Check *c, const KnutDataset *dataset)
+{
+    if (!dataset->path) {
+        if (dataset->output_type == KNUT_OUTPUT_SINK)
+            REFUSE(c, "sink %s: where to? it has no path", dataset->name);
+        return;
+    }
+    if (is_remote(dataset->path))
+        REFUSE(c, "dataset %s: %s: only local files are written", dataset->name, dataset->path);
+    else if (kn_native_format(dataset->format, dataset->path) == KN_NATIVE_UNKNOWN)
+        REFUSE(c, "dataset %s: %s%s: the formats written are parquet, csv and json", dataset->name,
+               dataset->format ? "format " : "no format, and none to be seen in ",
+               dataset->format ? dataset->format : dataset->path);
+    check_partition(c, dataset);
+}
+
+static bool has_flow(const KnPipeline *p, const char *dataset)
+{
+    for (size_t i = 0; i < p->flows.len; i++)
+        if (!strcmp(p->flows.items[i].target, dataset))
+            return true;
+    return false;
+}
+
+static void check_dataset(const Check *c, size_t i)
+{
+    const KnutDatasets *all = &c->pipeline->datasets;
+    const KnutDataset *dataset = &all->items[i];
+    check_name(c, "dataset", dataset->name);
+    check_schema(c, "dataset", dataset->name, &dataset->schema);
+    check_target(c, dataset);
+    if (dataset->cluster_by.len)
+        REFUSE(c, "dataset %s: files are not clustered", dataset->name);
+    if (dataset->keys.len)
+        REFUSE(c, "dataset %s: keys: rows of files are not updated by a batch flow", dataset->name);
+    for (size_t j = 0; j < i; j++) {
+        if (kn_str_eq_nocase(kn_str(all->items[j].name), kn_str(dataset->name)))
+            REFUSE(c, "dataset %s: the engine does not tell its name from %s", dataset->name,
+                   all->items[j].name);
+        if (dataset->path && all->items[j].path && !strcmp(dataset->path, all->items[j].path))
+            REFUSE(c, "dataset %s: %s is dataset %s's path too", dataset->name, dataset->path,
+                   all->items[j].name);
+    }
+}
+
+static void check_input(const Check *c, const KnutInput *input)
+{
+    check_name(c, "input", input->name);
+    check_schema(c, "input", input->name, &input->schema);
+    if (!input->path)
+        REFUSE(c, "input %s: where from? it has no path", input->name);
+    else if (is_remote(input->path))
+        REFUSE(c, "input %s: %s: only local files are read", input->name, input->path);
+    else if (kn_native_format(input->format, input->path) == KN_NATIVE_UNKNOWN)
+        REFUSE(c, "input %s: %s%s: the formats read are parquet, csv and json", input->name,
+               input->format ? "format " : "no format, and none to be seen in ",
+               input->format ? input->format : input->path);
+    else if (kn_native_unknown_option(input))
+        REFUSE(c, "input %s: %s has no option %s of this value", input->name,
+               kn_native_format_name(kn_native_format(input->format, input->path)),
+               kn_native_unknown_option(input));
+}
+
+static void check_read(const Check *c, const KnutFlow *flow, const char *name)
+{
+    bool dataset = kn_native_find(c->pipeline, name) < c->pipeline->datasets.len;
+    if (dataset && !has_flow(c->pipeline, name))
+        REFUSE(c, "flow %s: it reads dataset %s, which no flow makes", flow->name, name);
+    if (!dataset && !input_named(c->pipeline, name) && !supplied(c->opts, name))
+        REFUSE(c, "flow %s: it reads %s, and nothing supplies that: give --input %s=PATH",
+               flow->name, name, name);
+}
+
+static void check_flow(const Check *c, const KnutFlow *flow)
+{
+    if (flow->kind.tag == KNUT_FLOW_STREAMING)
+        REFUSE(c, "flow %s: streaming flows are not run yet", flow->name);
+    if (flow->kind.tag == KNUT_FLOW_CDC)
+        REFUSE(c, "CDC flow `%s`: changes are not applied yet", flow->name);
+    if (!flow->query && flow->reads.len != 1)
+        REFUSE(c, "flow %s: it has no query, and so must read one thing, not %zu", flow->name,
+               flow->reads.len);
+    for (size_t i = 0; i < flow->reads.len; i++)
+        check_read(c, flow, flow->reads.items[i]);
+}
+
+static void check_names(const Check *c, const char *flag, const KnutNames *names)
+{
+    for (size_t i = 0; i < names->len; i++)
+        if (strcmp(names->items[i], "all") != 0 &&
+            kn_native_find(c->pipeline, names->items[i]) == c->pipeline->datasets.len)
+            REFUSE(c, "%s %s: no dataset of this name", flag, names->items[i]);
+}
+
+void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNotes *refusals)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    Check c = {.pipeline = pipeline, .opts = opts, .notes = refusals, .arena = arena};
+    for (size_t i = 0; i < pipeline->inputs.len; i++)
+        check_input(&c, &pipeline->inputs.items[i]);
+    for (size_t i = 0; i < pipeline->datasets.len; i++)
+        check_dataset(&c, i);
+    for (size_t i = 0; i < pipeline->flows.len; i++)
+        check_flow(&c, &pipeline->flows.items[i]);
+    if (opts) {
+        check_names(&c, "--select", &opts->select);
+        check_names(&c, "--full-refresh", &opts->full_refresh);
+    }
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow.c - flows and datasets as SELECTs, and relations under their names.
+ *
+ * A query goes to the engine as it is written, inside parentheses. Projection and filter stand
+ * around it, where the engine's optimizer takes them into the scan; the plan shows that it did.
+ * Several flows into one dataset are one after the other, and must agree in names and types.
+ */
+#include <string.h>
+
+#include "pipeline/native/native.h"
+
+static KnStr trimmed(const char *query)
+{
+    size_t len = strlen(query);
+    while (len && strchr(" \t\r\n;", query[len - 1]))
+        len--;
+    return (KnStr){query, len};
+}
+
+void kn_native_name_sql(KnBuf *sql, const char *name)
+{
+    for (const char *at = name;;) {
+        size_t len = strcspn(at, ".");
+        kn_sql_ident(sql, (KnStr){at, len});
+        if (!at[len])
+            return;
+        kn_buf_char(sql, '.');
+        at += len + 1;
+    }
+}
+
+const char *kn_native_flow_sql(KnNativeRun *run, const KnutFlow *flow)
+{
+    KN_BUF_AUTO sql = {.max = 64 << 20};
+    KN_BUF_AUTO base = {.max = 64 << 20};
+    if (flow->query) {
+        kn_buf_text(&base, "(");
+        kn_buf_str(&base, trimmed(flow->query));
+        kn_buf_text(&base, "\n)");
+    } else {
+        kn_native_name_sql(&base, flow->reads.items[0]);
+    }
+    kn_buf_text(&sql, "SELECT ");
+    for (size_t i = 0; i < flow->projection.len; i++) {
+        kn_buf_text(&sql, i ? ", " : "");
+        kn_sql_ident(&sql, kn_str(flow->projection.items[i]));
+    }
+    kn_buf_printf(&sql, "%s FROM %s", flow->projection.len ? "" : "*", base.data);
+    if (flow->filter)
+        kn_buf_printf(&sql, " WHERE (%s\n)", flow->filter);
+    return kn_arena_strndup(run->arena, sql.data, sql.len);
+}
+
+static KnCode same_shape(const KnutFlow *flow, const KnNativeShape *shape, const KnutFlow *first,
+                         const KnNativeShape *want, KnErr *err)
+{
+    bool same = shape->len == want->len;
+    for (size_t i = 0; same && i < want->len; i++) {
+        const KnNativeColumn *one = &shape->items[i], *other = &want->items[i];
+        if (strcmp(one->name, other->name) == 0 && strcmp(one->type, other->type) == 0)
+            continue;
+        return kn_err_set(err, KN_E_INVAL,
+                          "union-append into `%s`: flow `%s` output schema has %s %s where flow "
+                          "`%s` has %s %s",
+                          flow->target, flow->name, one->name, one->type, first->name, other->name,
+                          other->type);
+    }
+    if (!same)
+        return kn_err_set(err, KN_E_INVAL,
+                          "union-append into `%s`: flow `%s` output schema has %zu column(s), that "
+                          "of flow `%s` has %zu",
+                          flow->target, flow->name, shape->len, first->name, want->len);
+    return KN_OK;
+}
+
+/* Flows of the dataset, in the order of their declaration, checked and united. */
+typedef struct Union {
+    const KnutFlow *first;
+    KnNativeShape shape;
+    KnBuf sql;
+    size_t n;
+} Union;
+
+static KnCode add_flow(KnNativeRun *run, const KnutFlow *flow, Union *all, KnErr *err)
+{
+    const char *sql = kn_native_flow_sql(run, flow);
+    KnNativeShape shape = {0};
+    KN_TRY(kn_native_describe(run, sql, &shape, err));
+    if (all->n++)
+        KN_TRY(same_shape(flow, &shape, all->first, &all->shape, err));
+    else {
+        all->first = flow;
+        all->shape = shape;
+    }
+    KN_TRY(kn_native_checked(run, flow->target, &flow->expectations, NULL, sql, &sql, err));
+    if (flow->expectations.len) /* its constraints are bound here, not in the middle of a run */
+        KN_TRY(kn_err_wrap(err, kn_native_describe(run, sql, &shape, err), "expectations"));
+    kn_buf_printf(&all->sql, "%sSELECT * FROM (%s\n)", all->n > 1 ? "\nUNION ALL " : "", sql);
+    return kn_buf_check(&all->sql, err);
+}
+
+static KnCode unite(KnNativeRun *run, const KnNativeNode *node, Union *all, KnErr *err)
+{
+    for (size_t i = 0; i < run->pipeline->flows.len; i++) {
+        const KnutFlow *flow = &run->pipeline->flows.items[i];
+        if (strcmp(flow->target, node->dataset->name) != 0 || !kn_native_flow_runs(run, node, flow))
+            continue;
+        KN_TRY(kn_err_wrap(err, add_flow(run, flow, all, err), "flow %s", flow->name));
+    }
+    return KN_OK;
+}
+
+KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **ret, KnErr *err)
+{
+    const KnutDataset *dataset = node->dataset;
+    Union all = {.sql = {.max = 64 << 20}};
+    KnCode rc = unite(run, node, &all, err);
+    const char *sql = rc == KN_OK && all.n ? kn_arena_strndup(run->arena, all.sql.data, all.sql.len)
+                                           : NULL;
+    kn_buf_done(&all.sql);
+    if (rc != KN_OK || !sql) {
+        *ret = NULL;
+        return rc;
+    }
+    const char *what = kn_arena_printf(run->arena, "dataset %s", dataset->name);
+    KN_TRY(kn_native_declared(run, what, &dataset->schema, sql, &sql, err));
+    return kn_native_checked(run, dataset->name, &dataset->expectations, &dataset->schema, sql, ret,
+                             err);
+}
+
+/* The schema, and the database, that a qualified name lies in. */
+static KnCode make_places(KnNativeRun *run, const char *name, KnErr *err)
+{
+    const char *last = strrchr(name, '.');
+    if (!last)
+        return KN_OK;
+    KN_BUF_AUTO sql = {.max = 1 << 16};
+    KN_BUF_AUTO place = {.max = 1 << 16};
+    kn_buf_str(&place, (KnStr){name, (size_t)(last - name)});
+    const char *dot = strchr(place.data, '.');
+    if (dot) {
+        kn_buf_text(&sql, "ATTACH IF NOT EXISTS ':memory:' AS ");
+        kn_sql_ident(&sql, (KnStr){place.data, (size_t)(dot - place.data)});
+        kn_buf_text(&sql, "; ");
+    }
+    kn_buf_text(&sql, "CREATE SCHEMA IF NOT EXISTS ");
+    kn_native_name_sql(&sql, place.data);
+    return kn_session_exec(run->session, sql.data, NULL, err);
+}
+
+KnCode kn_native_create(KnNativeRun *run, const char *kind, const char *name, const char *sql,
+                        int64_t *ret_rows, KnErr *err)
+{
+    KN_TRY(make_places(run, name, err));
+    KN_BUF_AUTO text = {.max = 64 << 20};
+    kn_buf_printf(&text, "CREATE %s ", kind);
+    kn_native_name_sql(&text, name);
+    kn_buf_printf(&text, " AS %s", sql);
+    KN_TRY(kn_buf_check(&text, err));
+    return kn_session_exec(run->session, text.data, ret_rows, err);
+}

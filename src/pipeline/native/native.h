@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * native.h - what the files of the native backend share.
+ *
+ * A run opens an engine, makes a relation of every input and dataset under its own name, in the
+ * order in which they need one another, and so that as little as possible is stored:
+ *
+ *     an input               a view over the reader of its files
+ *     a dataset, used once   a view; what reads it, or the COPY that writes it, computes it
+ *     used more than once,   a table of the engine, which spills to disk beyond its memory limit
+ *     or counted and read
+ *
+ * What is written goes beside its target first (stage.c). Only when everything has been computed,
+ * counted and made durable are the targets replaced, each by one rename (publish.c): a run that
+ * fails or is killed before has changed nothing, and a target is at any moment the old one or the
+ * new one.
+ */
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "pipeline/backend.h"
+#include "storage/file_io.h"
+
+typedef enum KnNativeFormat {
+    KN_NATIVE_PARQUET,
+    KN_NATIVE_CSV,
+    KN_NATIVE_JSON,
+    KN_NATIVE_UNKNOWN, /* not of ours */
+} KnNativeFormat;
+
+/* ---- names of formats and types (types.c) ---- */
+/** format may be NULL: then by the extension of path. */
+KnNativeFormat kn_native_format(const char *format, const char *path);
+const char *kn_native_format_name(KnNativeFormat format);
+/** ".parquet"; what files of the format are called. */
+const char *kn_native_extension(KnNativeFormat format);
+/** True for a path that names one file: it has an extension and does not end in a slash. */
+bool kn_native_is_file(const char *path);
+/** A plain or file: path made absolute, in arena. */
+KN_NODISCARD KnCode kn_native_path(KnArena *arena, const char *given, const char **ret, KnErr *err);
+/** The engine's name of a type as Arrow displays it; NULL = not known. */
+const char *kn_native_sql_type(KnArena *arena, const char *arrow_type);
+/** True when every value of type from is one of type to. Engine's names. */
+bool kn_native_widens(const char *from, const char *to);
+
+/* ---- columns of a relation (shape.c) ---- */
+typedef struct KnNativeColumn {
+    const char *name, *type; /* the engine's type name */
+} KnNativeColumn;
+typedef struct KnNativeShape {
+    const KnNativeColumn *items;
+    size_t len;
+} KnNativeShape;
+
+typedef struct KnNativeRun KnNativeRun;
+
+/** The columns of a query. */
+KN_NODISCARD KnCode kn_native_describe(KnNativeRun *run, const char *sql, KnNativeShape *ret,
+                                       KnErr *err);
+/** The query with its columns as schema declares them; an empty schema changes nothing. what: for
+ * messages. */
+KN_NODISCARD KnCode kn_native_declared(KnNativeRun *run, const char *what, const KnutSchema *schema,
+                                       const char *sql, const char **ret, KnErr *err);
+
+/* ---- conditions that count (expect.c) ---- */
+typedef struct KnNativeCheck {
+    const char *name, *constraint;
+    KnutOnViolation action;
+    bool not_null; /* a declared column, not an expectation */
+    atomic_int_least64_t rows, violations, unknown;
+} KnNativeCheck;
+
+/* The checks of one flow, or of one dataset. */
+typedef struct KnNativeChecks {
+    const char *dataset;
+    KnNativeCheck *items;
+    size_t len;
+} KnNativeChecks;
+
+/** The query, its rows looked at by the expectations and by NOT NULL of the schema (either may be
+ * NULL); sql itself when there are none. Each row that the statement yields is counted once. */
+KN_NODISCARD KnCode kn_native_checked(KnNativeRun *run, const char *dataset,
+                                      const KnutExpectations *expectations,
+                                      const KnutSchema *schema, const char *sql, const char **ret,
+                                      KnErr *err);
+/** Tells what the dataset's checks counted; KN_E_REFUSED when one that fails did. */
+KN_NODISCARD KnCode kn_native_report_checks(const KnNativeRun *run, const char *dataset,
+                                            KnErr *err);
+
+/* ---- datasets ---- */
+typedef enum KnNativeAction {
+    KN_NATIVE_VIEW,  /* nothing is computed for itself */
+    KN_NATIVE_TABLE, /* computed once and kept for its readers */
+    KN_NATIVE_WRITE, /* computed by the statement that writes it */
+    KN_NATIVE_COUNT, /* computed for its numbers, or given to on_rows */
+    KN_NATIVE_SKIP,  /* not selected, or needed by nothing */
+} KnNativeAction;
+
+typedef struct KnNativeNode {
+    const KnutDataset *dataset;
+    size_t readers; /* flows that read it, one that names it twice counting twice */
+    bool wanted;
+    bool counts; /* it has checks */
+    bool table;  /* computed already, kept by the engine */
+    KnNativeAction action;
+    KnNativeFormat format;
+    const char *path; /* absolute; NULL = written nowhere */
+    bool replace;     /* else rows are added */
+    int64_t rows;     /* computed or written; -1 = not counted */
+} KnNativeNode;
+
+/* What stands beside a target and waits to take its place. */
+typedef struct KnNativeStaged {
+    const KnNativeNode *node;
+    const char *stage;  /* file or folder */
+    const char *target; /* the same, as it will be called */
+} KnNativeStaged;
+
+struct KnNativeRun {
+    const KnPipeline *pipeline;
+    const KnRunOptions *opts;
+    KnArena *arena;
+    KnEngine *engine;
+    KnSession *session;
+    KnFileIO *io;
+    const char *id;      /* of this run, for names of files */
+    KnNativeNode *nodes; /* as pipeline->datasets */
+    size_t *order;       /* of nodes: what is read comes first */
+    KN_VEC(KnNativeChecks *) checks;
+    KN_VEC(KnNativeStaged) staged;
+    KN_VEC(int) locks;
+    KN_VEC(KnFeed *) feeds;
+    pthread_t watch; /* interrupts the engine when the run is cancelled */
+    bool watching;
+    atomic_bool done;
+};
+
+/** Names of this run: order of datasets, how often each is read, what is to be done with each. */
+KN_NODISCARD KnCode kn_native_order(KnNativeRun *run, KnErr *err);
+/** Index of the dataset of this name; len of the datasets = none. */
+size_t kn_native_find(const KnPipeline *pipeline, const char *name);
+void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNotes *refusals);
+
+/** The SELECT over an input's files (source.c). */
+KN_NODISCARD KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char **ret,
+                                        KnErr *err);
+/** Options of an input that its format has; NULL = all are fine, else the one that is not. */
+const char *kn_native_unknown_option(const KnutInput *input);
+/** FROM of the files at an absolute path (a file, a folder, or a pattern). partition_cols: columns
+ * in the path. */
+void kn_native_files_sql(KnBuf *sql, KnNativeFormat format, const char *path,
+                         const KnutNames *partition_cols);
+
+/** The SELECT of a flow, without its checks (flow.c). */
+const char *kn_native_flow_sql(KnNativeRun *run, const KnutFlow *flow);
+/** False for a backfill (once) whose target is there already. */
+bool kn_native_flow_runs(const KnNativeRun *run, const KnNativeNode *node, const KnutFlow *flow);
+/** The SELECT of a dataset: its flows one after the other, checked, as declared; NULL = it has
+ * none that runs. */
+KN_NODISCARD KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **ret,
+                                          KnErr *err);
+/** CREATE VIEW or TABLE under the name, which may be qualified. */
+KN_NODISCARD KnCode kn_native_create(KnNativeRun *run, const char *kind, const char *name,
+                                     const char *sql, int64_t *ret_rows, KnErr *err);
+/** The name as the engine takes it: each part quoted. */
+void kn_native_name_sql(KnBuf *sql, const char *name);
+
+/** Writes the node's relation beside its target (stage.c). */
+KN_NODISCARD KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err);
+/** All that is staged takes its place (publish.c). */
+KN_NODISCARD KnCode kn_native_publish(KnNativeRun *run, KnErr *err);
+/** Removes what is staged and not published, and lets the locks go. */
+void kn_native_unstage(KnNativeRun *run);
+
+/** An event; phase KN_PHASE_NONE and metrics NULL are allowed. */
+void kn_native_tell(const KnNativeRun *run, const KnRunEvent *event, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/** KN_E_CANCELLED once somebody asked for it. */
+KN_NODISCARD KnCode kn_native_going_on(const KnNativeRun *run, KnErr *err);
+/** Everything but the computing: engine, inputs, memory, order (run.c). */
+KN_NODISCARD KnCode kn_native_open(KnNativeRun *run, KnErr *err);
+void kn_native_close(KnNativeRun *run);
+/** The node's relation under its name, as its action says. */
+KN_NODISCARD KnCode kn_native_relate(KnNativeRun *run, KnNativeNode *node, KnErr *err);
+KN_NODISCARD KnCode kn_native_plan(const KnPipeline *pipeline, const KnRunOptions *opts,
+                                   KnPlanStepFn fn, void *arg, KnErr *err);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * order.c - what is computed, in which order, and how.
+ *
+ * A dataset that is used once costs nothing by itself: it is a view, and disappears in what uses
+ * it. Uses are flows that read it (a query that names it twice uses it twice; mentions in comments
+ * or texts count too, which costs a table and never a wrong answer), its own target, and its own
+ * numbers. Checks count rows, and the engine reads through a view only what is asked for: so a
+ * dataset with checks is stored when somebody reads it.
+ */
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/native/native.h"
+
+size_t kn_native_find(const KnPipeline *pipeline, const char *name)
+{
+    size_t i = 0;
+    while (i < pipeline->datasets.len && strcmp(pipeline->datasets.items[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (c & 0x80);
+}
+
+/* How often the last part of name stands in the query. */
+static size_t mentions(const char *query, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    KnStr word = kn_str(dot ? dot + 1 : name);
+    size_t n = 0;
+    for (const char *at = query; *at; at++) {
+        bool starts = at == query || !is_word(at[-1]);
+        if (starts && strlen(at) >= word.len && !is_word(at[word.len]) &&
+            kn_str_eq_nocase((KnStr){at, word.len}, word))
+            n++;
+    }
+    return n;
+}
+
+static bool listed(const KnutNames *names, const char *name)
+{
+    for (size_t i = 0; i < names->len; i++)
+        if (strcmp(names->items[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* 1 = on the way, 2 = done. */
+static KnCode visit(KnNativeRun *run, size_t i, char *state, size_t *n, KnErr *err)
+{
+    const KnPipeline *p = run->pipeline;
+    if (state[i] == 2)
+        return KN_OK;
+    if (state[i] == 1)
+        return kn_err_set(err, KN_E_INVAL, "pipeline dataflow graph is cyclic at dataset %s",
+                          p->datasets.items[i].name);
+    state[i] = 1;
+    for (size_t f = 0; f < p->flows.len; f++) {
+        const KnutFlow *flow = &p->flows.items[f];
+        if (strcmp(flow->target, p->datasets.items[i].name) != 0)
+            continue;
+        for (size_t r = 0; r < flow->reads.len; r++) {
+            size_t from = kn_native_find(p, flow->reads.items[r]);
+            if (from < p->datasets.len)
+                KN_TRY(visit(run, from, state, n, err));
+        }
+    }
+    state[i] = 2;
+    run->order[(*n)++] = i;
+    return KN_OK;
+}
+
+bool kn_native_flow_runs(const KnNativeRun *run, const KnNativeNode *node, const KnutFlow *flow)
+{
+    const KnutNames *fresh = &run->opts->full_refresh;
+    if (!flow->once || !node->path || listed(fresh, "all") || listed(fresh, node->dataset->name))
+        return true;
+    return access(node->path, F_OK) != 0;
+}
+
+/* What a wanted dataset's flows read is wanted too, and used. Readers come first here. */
+static void spread(KnNativeRun *run, const KnNativeNode *node)
+{
+    const KnPipeline *p = run->pipeline;
+    for (size_t f = 0; f < p->flows.len; f++) {
+        const KnutFlow *flow = &p->flows.items[f];
+        if (strcmp(flow->target, node->dataset->name) != 0 || !kn_native_flow_runs(run, node, flow))
+            continue;
+        for (size_t r = 0; r < flow->reads.len; r++) {
+            size_t from = kn_native_find(p, flow->reads.items[r]);
+            if (from == p->datasets.len)
+                continue;
+            size_t n = flow->query ? mentions(flow->query, flow->reads.items[r]) : 1;
+            run->nodes[from].wanted = true;
+            run->nodes[from].readers += n ? n : 1;
+        }
+    }
+}
+
+static bool has_checks(const KnPipeline *p, const KnutDataset *dataset)
+{
+    bool any = dataset->expectations.len > 0;
+    for (size_t i = 0; i < dataset->schema.len; i++)
+        any |= !dataset->schema.items[i].nullable;
+    for (size_t f = 0; f < p->flows.len; f++)
+        any |= strcmp(p->flows.items[f].target, dataset->name) == 0 &&
+               p->flows.items[f].expectations.len > 0;
+    return any;
+}
+
+static KnNativeAction action_of(const KnNativeNode *node)
+{
+    if (!node->wanted)
+        return KN_NATIVE_SKIP;
+    if (node->path)
+        return node->readers ? KN_NATIVE_TABLE : KN_NATIVE_WRITE;
+    if (!node->readers)
+        return node->dataset->output_type == KNUT_OUTPUT_TEMPORARY_VIEW ? KN_NATIVE_SKIP
+                                                                        : KN_NATIVE_COUNT;
+    return node->readers > 1 || node->counts ? KN_NATIVE_TABLE : KN_NATIVE_VIEW;
+}
+
+static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
+{
+    const KnRunOptions *opts = run->opts;
+    const KnutDataset *dataset = &run->pipeline->datasets.items[i];
+    KnNativeNode *node = &run->nodes[i];
+    bool chosen = !opts->select.len || listed(&opts->select, dataset->name);
+    bool fresh = listed(&opts->full_refresh, "all") || listed(&opts->full_refresh, dataset->name);
+    *node = (KnNativeNode){.dataset = dataset, .wanted = chosen, .rows = -1};
+    node->counts = has_checks(run->pipeline, dataset);
+    node->replace = fresh || dataset->write_mode == KNUT_WRITE_OVERWRITE ||
+                    dataset->output_type == KNUT_OUTPUT_MATERIALIZED_VIEW;
+    if (!dataset->path || !chosen)
+        return KN_OK;
+    node->format = kn_native_format(dataset->format, dataset->path);
+    return kn_err_wrap(err, kn_native_path(run->arena, dataset->path, &node->path, err),
+                       "dataset %s", dataset->name);
+}
+
+KnCode kn_native_order(KnNativeRun *run, KnErr *err)
+{
+    size_t n = run->pipeline->datasets.len, done = 0;
+    run->nodes = kn_arena_zalloc(run->arena, (n + 1) * sizeof(*run->nodes));
+    run->order = kn_arena_zalloc(run->arena, (n + 1) * sizeof(*run->order));
+    char *state = kn_arena_zalloc(run->arena, n + 1);
+    for (size_t i = 0; i < n; i++)
+        KN_TRY(set_up(run, i, err));
+    for (size_t i = 0; i < n; i++)
+        KN_TRY(visit(run, i, state, &done, err));
+    for (size_t i = n; i-- > 0;) {
+        KnNativeNode *node = &run->nodes[run->order[i]];
+        bool idle = node->dataset->output_type == KNUT_OUTPUT_TEMPORARY_VIEW && !node->path &&
+                    !node->readers;
+        if (node->wanted && !idle)
+            spread(run, node);
+        node->action = action_of(node);
+    }
+    return KN_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * publish.c - what is staged takes its place.
+ *
+ * Each target changes in one step. Between two targets a run may be killed: then some are new and
+ * some old, each of them whole, and the next run replaces all (what is added to may then have the
+ * rows of the killed run already: docs/pipeline-native.md).
+ */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "pipeline/native/native.h"
+#include "pipeline/native/place.h"
+
+static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr *err)
+{
+    const KnNativeNode *node = staged->node;
+    KN_FAULT("pipeline-publish", err);
+    KN_TRY(kn_place_swap(staged->stage, staged->target, err));
+    KN_FAULT("pipeline-published", err);
+    KN_TRY(kn_place_remove(staged->stage, err));
+    KnRunMetrics metrics = {.rows = node->rows};
+    kn_native_tell(run,
+                   &(KnRunEvent){.element = node->dataset->name,
+                                 .phase = KN_PHASE_COMPLETED,
+                                 .metrics = &metrics},
+                   "sink `%s`: wrote %" PRId64 " row(s) -> %s (%s)", node->dataset->name,
+                   node->rows, node->dataset->path, kn_native_format_name(node->format));
+    return KN_OK;
+}
+
+KnCode kn_native_publish(KnNativeRun *run, KnErr *err)
+{
+    kn_vec_foreach(&run->staged, staged)
+    {
+        KN_TRY(publish_one(run, staged, err));
+    }
+    return KN_OK;
+}
+
+void kn_native_unstage(KnNativeRun *run)
+{
+    kn_vec_foreach(&run->staged, staged)
+    {
+        /* The next run removes what cannot be removed now. */
+        KN_IGNORE(kn_place_remove(staged->stage, NULL));
+    }
+    kn_vec_foreach(&run->locks, fd)
+    {
+        (void)close(*fd);
+    }
+    kn_vec_done(&run->staged);
+    kn_vec_done(&run->locks);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - a run of the native backend, from its engine to its last target.
+ *
+ * One thread does all but the watching; a second one interrupts the engine when the run is
+ * cancelled, again and again until the run has ended, because an interrupt between two statements
+ * is lost.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "pipeline/native/native.h"
+
+enum { WATCH_MS = 50 };
+
+void kn_native_tell(const KnNativeRun *run, const KnRunEvent *event, const char *fmt, ...)
+{
+    if (!run->opts->on_event)
+        return;
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    KnRunEvent full = *event;
+    full.timestamp_ms = kn_clock_wall_ms();
+    full.message = text;
+    run->opts->on_event(run->opts->event_arg, &full);
+}
+
+static bool is_cancelled(const KnRunOptions *opts)
+{
+    return (opts->control && atomic_load(&opts->control->cancelled)) ||
+           (opts->cancelled && opts->cancelled());
+}
+
+KnCode kn_native_going_on(const KnNativeRun *run, KnErr *err)
+{
+    if (is_cancelled(run->opts))
+        return kn_err_set(err, KN_E_CANCELLED, "the run was cancelled; nothing was written");
+    return KN_OK;
+}
+
+static void *watch(void *arg)
+{
+    KnNativeRun *run = arg;
+    const struct timespec pause = {.tv_nsec = WATCH_MS * 1000000L};
+    while (!atomic_load(&run->done)) {
+        if (is_cancelled(run->opts))
+            kn_session_interrupt(run->session);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static KnCode start_watching(KnNativeRun *run, KnErr *err)
+{
+    if (!run->opts->control && !run->opts->cancelled)
+        return KN_OK;
+    int failure = pthread_create(&run->watch, NULL, watch, run);
+    if (failure)
+        return kn_err_set(err, KN_E_NOMEM, "start a thread: %s", kn_errno_text(failure));
+    run->watching = true;
+    return KN_OK;
+}
+
+static KnCode open_memory(KnNativeRun *run, const KnFeedOptions *memory, KnErr *err)
+{
+    KnFeed *feed = NULL;
+    KN_TRY(kn_feed_open(run->engine, memory, &feed, err));
+    *kn_vec_push(&run->feeds) = feed;
+    KN_BUF_AUTO sql = {.max = 1 << 16};
+    kn_buf_text(&sql, "SELECT * FROM kn_feed(");
+    kn_sql_text(&sql, kn_str(memory->name));
+    kn_buf_char(&sql, ')');
+    return kn_native_create(run, "TABLE", memory->name, sql.data, NULL, err);
+}
+
+static KnCode open_inputs(KnNativeRun *run, KnErr *err)
+{
+    for (size_t i = 0; i < run->opts->n_memory; i++)
+        KN_TRY(open_memory(run, &run->opts->memory[i], err));
+    for (size_t i = 0; i < run->pipeline->inputs.len; i++) {
+        const KnutInput *input = &run->pipeline->inputs.items[i];
+        const char *sql = NULL;
+        KN_TRY(kn_native_input_sql(run, input, &sql, err));
+        KnCode rc = kn_native_create(run, "VIEW", input->name, sql, NULL, err);
+        if (rc != KN_OK)
+            return kn_err_wrap(err, rc, "input %s", input->name);
+    }
+    return KN_OK;
+}
+
+KnCode kn_native_open(KnNativeRun *run, KnErr *err)
+{
+    char id[37];
+    run->arena = kn_arena_new(0);
+    run->id = kn_arena_strdup(run->arena, kn_random_uuid7(id));
+    KN_NOTES_AUTO refusals = {.arena = run->arena};
+    kn_native_check(run->pipeline, run->opts, &refusals);
+    if (refusals.list.len)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "%s", refusals.list.items[0].text);
+    KN_TRY(kn_native_order(run, err));
+    KN_TRY(kn_io_local_open(&run->io, err));
+    KN_TRY(kn_engine_open(&run->opts->engine, &run->engine, err));
+    KN_TRY(kn_session_open(run->engine, &run->session, err));
+    KN_TRY(start_watching(run, err));
+    return open_inputs(run, err);
+}
+
+void kn_native_close(KnNativeRun *run)
+{
+    atomic_store(&run->done, true);
+    if (run->watching)
+        (void)pthread_join(run->watch, NULL);
+    kn_native_unstage(run);
+    run->session = kn_session_close(run->session);
+    kn_vec_foreach(&run->feeds, feed)
+    {
+        kn_feed_close(*feed);
+    }
+    kn_vec_done(&run->feeds);
+    run->engine = kn_engine_close(run->engine);
+    kn_vec_done(&run->checks);
+    run->io = kn_io_close(run->io);
+    run->arena = kn_arena_free(run->arena);
+}
+
+static void tell_flows(const KnNativeRun *run, const KnNativeNode *node)
+{
+    const char *name = node->dataset->name;
+    for (size_t i = 0; i < run->pipeline->flows.len; i++) {
+        const KnutFlow *flow = &run->pipeline->flows.items[i];
+        if (strcmp(flow->target, name) != 0)
+            continue;
+        KnRunEvent event = {.element = name, .phase = KN_PHASE_RUNNING};
+        if (!kn_native_flow_runs(run, node, flow))
+            kn_native_tell(run, &event, "flow `%s` (%s): backfill, `%s` is there already",
+                           flow->name, kn_flow_kind_name(flow), name);
+        else
+            kn_native_tell(run, &event, "flow `%s` (%s): executing query", flow->name,
+                           kn_flow_kind_name(flow));
+    }
+}
+
+static void tell_done(const KnNativeRun *run, const KnNativeNode *node, const char *how)
+{
+    KnRunMetrics metrics = {.rows = node->rows};
+    KnRunEvent event = {
+        .element = node->dataset->name, .phase = KN_PHASE_COMPLETED, .metrics = &metrics};
+    kn_native_tell(run, &event, "%s `%s` (%" PRId64 " row(s))", how, node->dataset->name,
+                   node->rows);
+}
+
+KnCode kn_native_relate(KnNativeRun *run, KnNativeNode *node, KnErr *err)
+{
+    const char *sql = NULL;
+    bool table = node->action == KN_NATIVE_TABLE && !run->opts->dry;
+    KN_TRY(kn_native_dataset_sql(run, node, &sql, err));
+    if (!sql) {
+        node->action = KN_NATIVE_SKIP;
+        return KN_OK;
+    }
+    return kn_native_create(run, table ? "TABLE" : "VIEW", node->dataset->name, sql,
+                            table ? &node->rows : NULL, err);
+}
+
+typedef struct Counting {
+    KnNativeRun *run;
+    KnNativeNode *node;
+} Counting;
+
+static KnCode count_batch(void *arg, KnBatch *batch, KnErr *err)
+{
+    Counting *c = arg;
+    const KnRunOptions *opts = c->run->opts;
+    c->node->rows += (int64_t)kn_batch_rows(batch);
+    return opts->on_rows ? opts->on_rows(opts->rows_arg, c->node->dataset->name, batch, err)
+                         : KN_OK;
+}
+
+/* Nobody but the caller wants these rows, or nobody but the checks. */
+static KnCode count_rows(KnNativeRun *run, KnNativeNode *node, KnErr *err)
+{
+    KN_BUF_AUTO sql = {.max = 1 << 16};
+    kn_buf_printf(&sql, "SELECT %s FROM ", run->opts->on_rows ? "*" : "count(*)");
+    kn_native_name_sql(&sql, node->dataset->name);
+    if (!run->opts->on_rows)
+        return kn_session_query_i64(run->session, sql.data, &node->rows, err);
+    node->rows = 0;
+    return kn_session_visit(run->session, sql.data, count_batch, &(Counting){run, node}, err);
+}
+
+static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
+{
+    KN_TRY(kn_native_relate(run, node, err));
+    if (node->action == KN_NATIVE_SKIP || run->opts->dry)
+        return KN_OK;
+    if (node->action == KN_NATIVE_COUNT)
+        KN_TRY(count_rows(run, node, err));
+    if (node->path)
+        KN_TRY(kn_native_stage(run, node, err));
+    if (node->action != KN_NATIVE_VIEW)
+        KN_TRY(kn_native_report_checks(run, node->dataset->name, err));
+    if (node->action == KN_NATIVE_TABLE || node->action == KN_NATIVE_COUNT)
+        tell_done(run, node, node->action == KN_NATIVE_TABLE ? "materialised" : "computed");
+    return KN_OK;
+}
+
+static KnCode compute_all(KnNativeRun *run, KnErr *err)
+{
+    for (size_t i = 0; i < run->pipeline->datasets.len; i++) {
+        KnNativeNode *node = &run->nodes[run->order[i]];
+        if (node->action == KN_NATIVE_SKIP)
+            continue;
+        KN_TRY(kn_native_going_on(run, err));
+        tell_flows(run, node);
+        KnCode rc = compute(run, node, err);
+        if (rc != KN_OK)
+            return kn_err_wrap(err, rc, "%s", node->dataset->name);
+    }
+    KN_TRY(kn_native_going_on(run, err));
+    return kn_native_publish(run, err);
+}
+
+static size_t n_flows(const KnNativeRun *run)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < run->pipeline->flows.len; i++) {
+        size_t at = kn_native_find(run->pipeline, run->pipeline->flows.items[i].target);
+        n += at < run->pipeline->datasets.len && run->nodes[at].action != KN_NATIVE_SKIP;
+    }
+    return n;
+}
+
+static KnCode native_run(const KnPipeline *pipeline, const KnRunOptions *opts, KnErr *err)
+{
+    KnErr local = {0};
+    KnNativeRun run = {.pipeline = pipeline, .opts = opts};
+    err = err ? err : &local;
+    kn_native_tell(&run, &(KnRunEvent){.phase = KN_PHASE_PLANNING}, "native: planning `%s`",
+                   pipeline->name);
+    KnCode rc = kn_native_open(&run, err);
+    if (rc == KN_OK)
+        rc = compute_all(&run, err);
+    if (rc != KN_OK && is_cancelled(opts))
+        rc = kn_native_going_on(&run, err);
+    if (rc == KN_OK)
+        kn_native_tell(&run, &(KnRunEvent){.phase = KN_PHASE_COMPLETED},
+                       "native: `%s` %s (%zu flow(s) %s)", pipeline->name,
+                       opts->dry ? "can be run" : "complete", n_flows(&run),
+                       opts->dry ? "bound" : "executed");
+    else
+        kn_native_tell(&run, &(KnRunEvent){.phase = KN_PHASE_FAILED}, "%s", err->msg);
+    kn_native_close(&run);
+    return rc;
+}
+
+static const char *const output_modes[] = {"append", NULL};
+static const KnCapabilities capabilities = {
+    .name = "native", .batch = true, .expectations = true, .output_modes = output_modes};
+
+const KnBackend kn_backend_native = {.capabilities = &capabilities,
+                                     .check = kn_native_check,
+                                     .run = native_run,
+                                     .plan = kn_native_plan};

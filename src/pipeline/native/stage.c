@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage.c - rows of a dataset go into files beside its target, and are made durable there.
+ *
+ * Of a target /d/t the stage is /d/.t.knut: a file for a file, a folder for a folder. One run at a
+ * time writes below /d: it holds a lock on the folder. What a killed run left is removed by the
+ * next.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/path.h"
+#include "pipeline/native/native.h"
+#include "pipeline/native/place.h"
+
+static bool locked_already(const KnNativeRun *run, const struct stat *st)
+{
+    kn_vec_foreach(&run->locks, fd)
+    {
+        struct stat other;
+        if (fstat(*fd, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
+            return true;
+    }
+    return false;
+}
+
+static KnCode lock_folder(KnNativeRun *run, const char *folder, KnErr *err)
+{
+    struct stat st;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        int why = errno;
+        if (fd >= 0)
+            (void)close(fd);
+        return kn_err_set(err, KN_E_IO, "%s: %s", folder, kn_errno_text(why));
+    }
+    if (locked_already(run, &st)) {
+        (void)close(fd);
+        return KN_OK;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        (void)close(fd);
+        return kn_err_set(err, KN_E_BUSY, "%s: another run writes into this folder", folder);
+    }
+    *kn_vec_push(&run->locks) = fd;
+    return KN_OK;
+}
+
+/* The target as the file system knows it: a link is followed, so that it stays one. */
+static const char *resolved(KnArena *arena, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *target = real ? kn_arena_strdup(arena, real) : path;
+    free(real);
+    return target;
+}
+
+static KnCode check_kind(const KnNativeNode *node, const char *target, KnErr *err)
+{
+    struct stat st;
+    bool file = kn_native_is_file(node->path);
+    if (stat(target, &st) != 0)
+        return KN_OK;
+    if (file != !S_ISDIR(st.st_mode))
+        return kn_err_set(err, KN_E_INVAL, "%s: there is a %s of this name, where a %s is written",
+                          node->path, file ? "folder" : "file", file ? "file" : "folder");
+    return KN_OK;
+}
+
+static KnCode prepare(KnNativeRun *run, const KnNativeNode *node, KnNativeStaged *ret, KnErr *err)
+{
+    const char *target = resolved(run->arena, node->path);
+    KnStr folder = kn_path_dirname(kn_str(target)), name = kn_path_basename(kn_str(target));
+    const char *parent = kn_arena_strndup(run->arena, folder.ptr, folder.len);
+    KN_TRY(check_kind(node, target, err));
+    KN_TRY(kn_io_prepare_dir(run->io, folder, err));
+    KN_TRY(lock_folder(run, parent, err));
+    *ret = (KnNativeStaged){
+        .node = node,
+        .target = target,
+        .stage = kn_arena_printf(run->arena, "%s/.%.*s.knut", folder.len > 1 ? parent : "",
+                                 (int)name.len, name.ptr)};
+    return kn_place_remove(ret->stage, err);
+}
+
+/* The rows of a file that is added to, as the new rows have them. Text is kept as it stands there:
+ * what the engine would guess of its types does not come back the same. */
+static void old_rows(const KnNativeStaged *staged, const KnNativeShape *shape, KnBuf *sql)
+{
+    switch (staged->node->format) {
+    case KN_NATIVE_CSV:
+        kn_buf_text(sql, "read_csv(");
+        kn_sql_path(sql, kn_str(staged->target));
+        kn_buf_text(sql, ", header=true, all_varchar=true, allow_quoted_nulls=false, delim=',', "
+                         "quote='\"', escape='\"', hive_partitioning=false)");
+        break;
+    case KN_NATIVE_JSON:
+        kn_buf_text(sql, "read_json(");
+        kn_sql_path(sql, kn_str(staged->target));
+        kn_buf_text(sql, ", hive_partitioning=false, columns={");
+        for (size_t i = 0; i < shape->len; i++) {
+            kn_buf_text(sql, i ? ", " : "");
+            kn_sql_text(sql, kn_str(shape->items[i].name));
+            kn_buf_text(sql, ": ");
+            kn_sql_text(sql, kn_str(shape->items[i].type));
+        }
+        kn_buf_text(sql, "})");
+        break;
+    default:
+        kn_native_files_sql(sql, staged->node->format, staged->target, NULL);
+    }
+}
+
+static KnCode same_columns(const KnNativeStaged *staged, const KnNativeShape *have,
+                           const KnNativeShape *want, KnErr *err)
+{
+    bool text = staged->node->format == KN_NATIVE_CSV;
+    bool same = have->len == want->len;
+    for (size_t i = 0; same && i < want->len; i++)
+        same = strcmp(have->items[i].name, want->items[i].name) == 0 &&
+               (text || strcmp(have->items[i].type, want->items[i].type) == 0);
+    if (!same)
+        return kn_err_set(err, KN_E_INVAL,
+                          "dataset %s: %s is added to, and has other columns than the new rows",
+                          staged->node->dataset->name, staged->target);
+    return KN_OK;
+}
+
+static KnCode select_sql(KnNativeRun *run, const KnNativeStaged *staged, const char *source,
+                         KnBuf *sql, KnErr *err)
+{
+    const KnNativeNode *node = staged->node;
+    kn_buf_printf(sql, "SELECT * FROM %s", source);
+    if (node->replace || !kn_native_is_file(node->path) || access(staged->target, F_OK) != 0)
+        return kn_buf_check(sql, err);
+    KnNativeShape want = {0}, have = {0};
+    KN_TRY(kn_native_describe(run, sql->data, &want, err));
+    kn_buf_reset(sql);
+    kn_buf_text(sql, "SELECT * FROM ");
+    old_rows(staged, &want, sql);
+    KN_TRY(kn_buf_check(sql, err));
+    KN_TRY(kn_native_describe(run, sql->data, &have, err));
+    KN_TRY(same_columns(staged, &have, &want, err));
+    kn_buf_printf(sql, " UNION ALL SELECT %s FROM %s",
+                  node->format == KN_NATIVE_CSV ? "COLUMNS(*)::VARCHAR" : "*", source);
+    return kn_buf_check(sql, err);
+}
+
+static void copy_options(const KnNativeRun *run, const KnNativeNode *node, KnBuf *sql)
+{
+    static const char *const options[] = {"FORMAT parquet, COMPRESSION zstd", "FORMAT csv, HEADER",
+                                          "FORMAT json"};
+    const KnutNames *cols = &node->dataset->partition_cols;
+    kn_buf_printf(sql, " (%s", options[node->format]);
+    for (size_t i = 0; i < cols->len; i++) {
+        kn_buf_text(sql, i ? ", " : ", PARTITION_BY (");
+        kn_sql_ident(sql, kn_str(cols->items[i]));
+    }
+    if (cols->len)
+        kn_buf_printf(sql, "), FILENAME_PATTERN 'part-%s-{i}'", run->id);
+    kn_buf_char(sql, ')');
+}
+
+/* Where the COPY writes to: the stage, or a file in it. */
+static const char *copy_target(const KnNativeRun *run, const KnNativeNode *node, const char *stage)
+{
+    if (kn_native_is_file(node->path) || node->dataset->partition_cols.len)
+        return stage;
+    return kn_arena_printf(run->arena, "%s/part-%s%s", stage, run->id,
+                           kn_native_extension(node->format));
+}
+
+static KnCode check_partition_columns(KnNativeRun *run, const KnNativeNode *node, const char *sql,
+                                      KnErr *err)
+{
+    const KnutNames *cols = &node->dataset->partition_cols;
+    KnNativeShape shape = {0};
+    if (cols->len)
+        KN_TRY(kn_native_describe(run, sql, &shape, err));
+    for (size_t i = 0; i < cols->len; i++) {
+        bool found = false;
+        for (size_t j = 0; j < shape.len && !found; j++)
+            found = kn_str_eq_nocase(kn_str(shape.items[j].name), kn_str(cols->items[i]));
+        if (!found)
+            return kn_err_set(err, KN_E_INVAL,
+                              "partitioned sink `%s`: partition column `%s` not in output schema",
+                              node->dataset->name, cols->items[i]);
+    }
+    return KN_OK;
+}
+
+static KnCode copy(KnNativeRun *run, KnNativeNode *node, const KnNativeStaged *staged,
+                   const char *select, KnErr *err)
+{
+    bool file = kn_native_is_file(node->path);
+    KN_BUF_AUTO sql = {.max = 64 << 20};
+    kn_buf_printf(&sql, "COPY (%s) TO ", select);
+    kn_sql_text(&sql, kn_str(copy_target(run, node, staged->stage)));
+    copy_options(run, node, &sql);
+    KN_TRY(kn_buf_check(&sql, err));
+    if (!file)
+        KN_TRY(kn_io_prepare_dir(run->io, kn_str(staged->stage), err));
+    KN_TRY(kn_session_exec(run->session, sql.data, &node->rows, err));
+    KN_FAULT("pipeline-computed", err);
+    KN_TRY(kn_io_sync(run->io, kn_str(staged->stage), err));
+    KN_FAULT("pipeline-staged", err);
+    return KN_OK;
+}
+
+/* Files of a folder that is added to stand in the stage too, under their names, so that one rename
+ * changes the folder from the old rows to the old and the new. */
+static KnCode keep_old(const KnNativeNode *node, const KnNativeStaged *staged, KnErr *err)
+{
+    if (node->replace || kn_native_is_file(node->path) || access(staged->target, F_OK) != 0)
+        return KN_OK;
+    return kn_place_link_tree(staged->target, staged->stage, err);
+}
+
+KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
+{
+    KnNativeStaged staged = {0};
+    KN_BUF_AUTO source = {.max = 64 << 20};
+    KN_BUF_AUTO select = {.max = 64 << 20};
+    KN_TRY(prepare(run, node, &staged, err));
+    kn_native_name_sql(&source, node->dataset->name);
+    KN_TRY(select_sql(run, &staged, source.data, &select, err));
+    KN_TRY(check_partition_columns(run, node, select.data, err));
+    *kn_vec_push(&run->staged) = staged;
+    KN_TRY(copy(run, node, &staged, select.data, err));
+    KN_TRY(keep_old(node, &staged, err));
+    return kn_io_sync(run->io, kn_str(staged.stage), err);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.c - names: of formats, of files, of types. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "pipeline/native/native.h"
+
+typedef struct Suffix {
+    const char *text;
+    KnNativeFormat format;
+} Suffix;
+
+static const Suffix suffixes[] = {
+    {".parquet", KN_NATIVE_PARQUET}, {".csv", KN_NATIVE_CSV},      {".csv.gz", KN_NATIVE_CSV},
+    {".csv.zst", KN_NATIVE_CSV},     {".tsv", KN_NATIVE_CSV},      {".json", KN_NATIVE_JSON},
+    {".jsonl", KN_NATIVE_JSON},      {".ndjson", KN_NATIVE_JSON},  {".json.gz", KN_NATIVE_JSON},
+    {".jsonl.gz", KN_NATIVE_JSON},   {".json.zst", KN_NATIVE_JSON}};
+
+KnNativeFormat kn_native_format(const char *format, const char *path)
+{
+    if (format) {
+        KnStr name = kn_str(format);
+        if (kn_str_eq_nocase(name, KN_STR_LIT("parquet")))
+            return KN_NATIVE_PARQUET;
+        if (kn_str_eq_nocase(name, KN_STR_LIT("csv")))
+            return KN_NATIVE_CSV;
+        return kn_str_eq_nocase(name, KN_STR_LIT("json")) ? KN_NATIVE_JSON : KN_NATIVE_UNKNOWN;
+    }
+    for (size_t i = 0; path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+        if (kn_str_ends_with(kn_str(path), kn_str(suffixes[i].text)))
+            return suffixes[i].format;
+    return KN_NATIVE_UNKNOWN;
+}
+
+const char *kn_native_format_name(KnNativeFormat format)
+{
+    static const char *const names[] = {"parquet", "csv", "json", "?"};
+    return names[format];
+}
+
+const char *kn_native_extension(KnNativeFormat format)
+{
+    static const char *const names[] = {".parquet", ".csv", ".json", ""};
+    return names[format];
+}
+
+bool kn_native_is_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash + 1 : path, '.');
+    return dot && dot[1] && dot != (slash ? slash + 1 : path);
+}
+
+KnCode kn_native_path(KnArena *arena, const char *given, const char **ret, KnErr *err)
+{
+    char cwd[4096];
+    if (!given[0])
+        return kn_err_set(err, KN_E_INVAL, "a path may not be empty");
+    if (given[0] == '/' || strstr(given, ":/"))
+        return kn_path_local(arena, kn_str(given), ret, err);
+    if (!getcwd(cwd, sizeof(cwd)))
+        return kn_err_set(err, KN_E_IO, "the current folder: %s", kn_errno_text(errno));
+    return kn_path_local(arena, kn_str(kn_path_join(arena, kn_str(cwd), kn_str(given))), ret, err);
+}
+
+typedef struct TypeName {
+    const char *arrow, *sql;
+} TypeName;
+
+static const TypeName type_names[] = {
+    {"Boolean", "BOOLEAN"},
+    {"Int8", "TINYINT"},
+    {"Int16", "SMALLINT"},
+    {"Int32", "INTEGER"},
+    {"Int64", "BIGINT"},
+    {"UInt8", "UTINYINT"},
+    {"UInt16", "USMALLINT"},
+    {"UInt32", "UINTEGER"},
+    {"UInt64", "UBIGINT"},
+    {"Float32", "FLOAT"},
+    {"Float64", "DOUBLE"},
+    {"Utf8", "VARCHAR"},
+    {"LargeUtf8", "VARCHAR"},
+    {"Utf8View", "VARCHAR"},
+    {"Binary", "BLOB"},
+    {"LargeBinary", "BLOB"},
+    {"BinaryView", "BLOB"},
+    {"Date32", "DATE"},
+    {"Time64(Microsecond)", "TIME"},
+    {"Timestamp(Second, None)", "TIMESTAMP_S"},
+    {"Timestamp(Millisecond, None)", "TIMESTAMP_MS"},
+    {"Timestamp(Microsecond, None)", "TIMESTAMP"},
+    {"Timestamp(Nanosecond, None)", "TIMESTAMP_NS"},
+};
+
+/* Arrow's display has had Some("UTC"), Some("+00:00") and "UTC" for a zone over the years. */
+static bool is_with_zone(const char *arrow)
+{
+    static const char *const prefixes[] = {"Timestamp(Microsecond, Some(\"",
+                                           "Timestamp(Microsecond, \"",
+                                           "Timestamp(µs, \""};
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (kn_str_starts_with(kn_str(arrow), kn_str(prefixes[i])))
+            return true;
+    return false;
+}
+
+const char *kn_native_sql_type(KnArena *arena, const char *arrow_type)
+{
+    for (size_t i = 0; i < sizeof(type_names) / sizeof(type_names[0]); i++)
+        if (!strcmp(type_names[i].arrow, arrow_type))
+            return type_names[i].sql;
+    unsigned precision = 0, scale = 0;
+    int end = 0;
+    if (sscanf(arrow_type, "Decimal128(%2u, %2u)%n", &precision, &scale, &end) == 2 && end &&
+        !arrow_type[end] && precision >= 1 && precision <= 38 && scale <= precision)
+        return kn_arena_printf(arena, "DECIMAL(%u,%u)", precision, scale);
+    return is_with_zone(arrow_type) ? "TIMESTAMP WITH TIME ZONE" : NULL;
+}
+
+/* Digits before and behind the point that an integer or decimal may have; false for other types. */
+static bool digits(const char *type, unsigned *ret_whole, unsigned *ret_scale)
+{
+    static const struct {
+        const char *name;
+        unsigned whole;
+    } integers[] = {{"TINYINT", 3},  {"SMALLINT", 5},   {"INTEGER", 10},  {"BIGINT", 19},
+                    {"UTINYINT", 3}, {"USMALLINT", 5}, {"UINTEGER", 10}, {"UBIGINT", 20}};
+    for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
+        if (!strcmp(integers[i].name, type)) {
+            *ret_whole = integers[i].whole;
+            *ret_scale = 0;
+            return true;
+        }
+    unsigned precision = 0;
+    if (sscanf(type, "DECIMAL(%2u,%2u)", &precision, ret_scale) != 2)
+        return false;
+    *ret_whole = precision - *ret_scale;
+    return true;
+}
+
+static bool integer_widens(const char *from, const char *to)
+{
+    static const char *const chains[][4] = {{"TINYINT", "SMALLINT", "INTEGER", "BIGINT"},
+                                            {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"},
+                                            {"UTINYINT", "SMALLINT", "INTEGER", "BIGINT"},
+                                            {"", "USMALLINT", "INTEGER", "BIGINT"},
+                                            {"", "", "UINTEGER", "BIGINT"}};
+    for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+        size_t at = 4, goal = 0;
+        for (size_t j = 0; j < 4; j++) {
+            at = strcmp(chains[i][j], from) == 0 ? j : at;
+            goal = strcmp(chains[i][j], to) == 0 ? j : goal;
+        }
+        if (at < goal)
+            return true;
+    }
+    return false;
+}
+
+bool kn_native_widens(const char *from, const char *to)
+{
+    if (!strcmp(from, to) || !strcmp(from, "\"NULL\"") || integer_widens(from, to))
+        return true;
+    if (!strcmp(from, "FLOAT") || !strcmp(from, "INTEGER") || !strcmp(from, "SMALLINT") ||
+        !strcmp(from, "TINYINT") || !strcmp(from, "UINTEGER"))
+        if (!strcmp(to, "DOUBLE"))
+            return true;
+    if (!strcmp(from, "DATE") || !strcmp(from, "TIMESTAMP_S") || !strcmp(from, "TIMESTAMP_MS"))
+        return !strcmp(to, "TIMESTAMP");
+    unsigned from_whole = 0, from_scale = 0, to_whole = 0, to_scale = 0;
+    return kn_str_starts_with(kn_str(to), KN_STR_LIT("DECIMAL(")) &&
+           digits(from, &from_whole, &from_scale) && digits(to, &to_whole, &to_scale) &&
+           from_whole <= to_whole && from_scale <= to_scale;
+}
