@@ -34,6 +34,8 @@ extern const KnCommand kn_cmd_table_orphans;
 extern const KnCommand kn_cmd_table_drop;
 extern const KnCommand kn_cmd_table_register;
 extern const KnCommand kn_cmd_table_rename;
+extern const KnCommand kn_cmd_pipeline_run;
+extern const KnCommand kn_cmd_pipeline_plan;
 extern const KnCommand kn_cmd_catalog_release;
 extern const KnCommand kn_cmd_catalog_commits;
 extern const KnCommand kn_cmd_catalog_backup;

@@ -67,10 +67,10 @@ static inline void kn_run_cancel(KnRunControl *control)
 
 typedef struct KnRunOptions {
     KnEngineOptions engine;
-    KnutNames select;       /* datasets that are wanted, with what they need; none = all */
-    KnutNames full_refresh; /* datasets that are made anew; "all" = every one */
-    bool once;            /* what is there now, whatever the triggers say */
-    bool dry;             /* all is planned and bound, nothing computed */
+    KnutNames select;            /* datasets that are wanted, with what they need; none = all */
+    KnutNames full_refresh;      /* datasets that are made anew; "all" = every one */
+    bool once;                   /* what is there now, whatever the triggers say */
+    bool dry;                    /* all is planned and bound, nothing computed */
     const KnFeedOptions *memory; /* rows of ours, by the name that flows read */
     size_t n_memory;
     KnRunEventFn on_event; /* or NULL */

@@ -12,6 +12,7 @@
 typedef struct Check {
     const KnPipeline *pipeline;
     const KnRunOptions *opts;
+    const KnGraph *graph;
     KnNotes *notes;
     KnArena *arena;
 } Check;
@@ -23,14 +24,6 @@ static bool is_remote(const char *path)
     char scheme[16];
     return strstr(path, ":/") &&
            (kn_path_scheme(kn_str(path), scheme, NULL) != KN_OK || strcmp(scheme, "file") != 0);
-}
-
-static const KnutInput *input_named(const KnPipeline *p, const char *name)
-{
-    for (size_t i = 0; i < p->inputs.len; i++)
-        if (!strcmp(p->inputs.items[i].name, name))
-            return &p->inputs.items[i];
-    return NULL;
 }
 
 static bool supplied(const KnRunOptions *opts, const char *name)
@@ -69,8 +62,8 @@ static void check_partition(const Check *c, const KnutDataset *dataset)
                    "compute the value as a column and name that",
                    dataset->partition_cols.items[i], dataset->name);
     if (dataset->partition_cols.len && dataset->path && kn_native_is_file(dataset->path))
-        REFUSE(c, "dataset %s: it is partitioned, so that its path is a folder's: %s", dataset->name,
-               dataset->path);
+        REFUSE(c, "dataset %s: it is partitioned, so that its path is a folder's: %s",
+               dataset->name, dataset->path);
 }
 
 static void check_target(const Check *c, const KnutDataset *dataset)
@@ -87,14 +80,6 @@ static void check_target(const Check *c, const KnutDataset *dataset)
                dataset->format ? "format " : "no format, and none to be seen in ",
                dataset->format ? dataset->format : dataset->path);
     check_partition(c, dataset);
-}
-
-static bool has_flow(const KnPipeline *p, const char *dataset)
-{
-    for (size_t i = 0; i < p->flows.len; i++)
-        if (!strcmp(p->flows.items[i].target, dataset))
-            return true;
-    return false;
 }
 
 static void check_dataset(const Check *c, size_t i)
@@ -136,18 +121,20 @@ static void check_input(const Check *c, const KnutInput *input)
                kn_native_unknown_option(input));
 }
 
-static void check_read(const Check *c, const KnutFlow *flow, const char *name)
+static void check_read(const Check *c, const KnutFlow *flow, const KnGraphRead *read)
 {
-    bool dataset = kn_native_find(c->pipeline, name) < c->pipeline->datasets.len;
-    if (dataset && !has_flow(c->pipeline, name))
-        REFUSE(c, "flow %s: it reads dataset %s, which no flow makes", flow->name, name);
-    if (!dataset && !input_named(c->pipeline, name) && !supplied(c->opts, name))
+    if (read->dataset != KN_GRAPH_NONE && !c->graph->writers[read->dataset].len)
+        REFUSE(c, "flow %s: it reads dataset %s, which no flow makes", flow->name, read->name);
+    if (read->dataset == KN_GRAPH_NONE && read->input == KN_GRAPH_NONE &&
+        !supplied(c->opts, read->name))
         REFUSE(c, "flow %s: it reads %s, and nothing supplies that: give --input %s=PATH",
-               flow->name, name, name);
+               flow->name, read->name, read->name);
 }
 
-static void check_flow(const Check *c, const KnutFlow *flow)
+static void check_flow(const Check *c, size_t i)
 {
+    const KnutFlow *flow = &c->pipeline->flows.items[i];
+    const KnGraphReads *reads = &c->graph->reads[i];
     if (flow->kind.tag == KNUT_FLOW_STREAMING)
         REFUSE(c, "flow %s: streaming flows are not run yet", flow->name);
     if (flow->kind.tag == KNUT_FLOW_CDC)
@@ -155,28 +142,32 @@ static void check_flow(const Check *c, const KnutFlow *flow)
     if (!flow->query && flow->reads.len != 1)
         REFUSE(c, "flow %s: it has no query, and so must read one thing, not %zu", flow->name,
                flow->reads.len);
-    for (size_t i = 0; i < flow->reads.len; i++)
-        check_read(c, flow, flow->reads.items[i]);
+    for (size_t r = 0; r < reads->len; r++)
+        check_read(c, flow, &reads->items[r]);
 }
 
 static void check_names(const Check *c, const char *flag, const KnutNames *names)
 {
     for (size_t i = 0; i < names->len; i++)
         if (strcmp(names->items[i], "all") != 0 &&
-            kn_native_find(c->pipeline, names->items[i]) == c->pipeline->datasets.len)
+            kn_graph_dataset(c->graph, names->items[i]) == KN_GRAPH_NONE)
             REFUSE(c, "%s %s: no dataset of this name", flag, names->items[i]);
 }
 
 void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNotes *refusals)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
-    Check c = {.pipeline = pipeline, .opts = opts, .notes = refusals, .arena = arena};
+    Check c = {.pipeline = pipeline,
+               .opts = opts,
+               .notes = refusals,
+               .arena = arena,
+               .graph = kn_graph_new(arena, pipeline)};
     for (size_t i = 0; i < pipeline->inputs.len; i++)
         check_input(&c, &pipeline->inputs.items[i]);
     for (size_t i = 0; i < pipeline->datasets.len; i++)
         check_dataset(&c, i);
     for (size_t i = 0; i < pipeline->flows.len; i++)
-        check_flow(&c, &pipeline->flows.items[i]);
+        check_flow(&c, i);
     if (opts) {
         check_names(&c, "--select", &opts->select);
         check_names(&c, "--full-refresh", &opts->full_refresh);

@@ -82,12 +82,13 @@ static void add_not_null(KnArena *arena, KnNativeChecks *checks, const KnutSchem
     }
 }
 
-static KnNativeChecks *new_checks(KnNativeRun *run, const char *dataset,
-                                  const KnutExpectations *expectations, const KnutSchema *schema)
+static KnNativeChecks *new_checks(KnNativeRun *run, const KnNativeWanted *wanted)
 {
+    const KnutExpectations *expectations = wanted->expectations;
+    const KnutSchema *schema = wanted->schema;
     size_t max = (expectations ? expectations->len : 0) + (schema ? schema->len : 0);
     KnNativeChecks *checks = kn_arena_zalloc(run->arena, sizeof(*checks));
-    checks->dataset = dataset;
+    checks->dataset = wanted->dataset;
     checks->items = kn_arena_zalloc(run->arena, (max + 1) * sizeof(*checks->items));
     for (size_t i = 0; expectations && i < expectations->len; i++)
         checks->items[checks->len++] =
@@ -114,18 +115,19 @@ static KnCode wrap(KnNativeRun *run, KnNativeChecks *checks, const char *sql, co
     return KN_OK;
 }
 
-KnCode kn_native_checked(KnNativeRun *run, const char *dataset,
-                         const KnutExpectations *expectations, const KnutSchema *schema,
-                         const char *sql, const char **ret, KnErr *err)
+KnCode kn_native_checked(KnNativeRun *run, const KnNativeWanted *wanted, const char *sql,
+                         const char **ret, KnErr *err)
 {
-    KnNativeChecks *all = new_checks(run, dataset, expectations, schema);
+    KnNativeChecks *all = new_checks(run, wanted);
     *ret = sql;
     if (all->len)
         KN_TRY(register_function(run, err));
     for (size_t first = 0; first < all->len; first += MAX_CHECKS) {
         KnNativeChecks *part = kn_arena_zalloc(run->arena, sizeof(*part));
         size_t left = all->len - first;
-        *part = (KnNativeChecks){dataset, all->items + first, left < MAX_CHECKS ? left : MAX_CHECKS};
+        part->dataset = all->dataset;
+        part->items = all->items + first;
+        part->len = left < MAX_CHECKS ? left : MAX_CHECKS;
         KN_TRY(wrap(run, part, *ret, ret, err));
     }
     return KN_OK;
@@ -179,11 +181,9 @@ static KnCode report_one(const KnNativeRun *run, const KnNativeChecks *checks, K
 KnCode kn_native_report_checks(const KnNativeRun *run, const char *dataset, KnErr *err)
 {
     KnCode rc = KN_OK;
-    kn_vec_foreach(&run->checks, checks)
-    {
+    kn_vec_foreach (&run->checks, checks) {
         for (size_t i = 0; strcmp((*checks)->dataset, dataset) == 0 && i < (*checks)->len; i++) {
-            KnCode one =
-                report_one(run, *checks, &(*checks)->items[i], rc == KN_OK ? err : NULL);
+            KnCode one = report_one(run, *checks, &(*checks)->items[i], rc == KN_OK ? err : NULL);
             rc = rc == KN_OK ? one : rc;
         }
     }

@@ -23,8 +23,7 @@ static void joined(KnBuf *out, const json_t *value, const char *between)
         kn_buf_printf(out, "%s%s", i ? between : "", json_string_value(json_array_get(value, i)));
 }
 
-static KnCode tell_scan(const Explain *ex, const KnNativeNode *node, const json_t *op,
-                        KnErr *err)
+static KnCode tell_scan(const Explain *ex, const KnNativeNode *node, const json_t *op, KnErr *err)
 {
     const json_t *info = json_object_get(op, "extra_info");
     const char *table = json_string_value(json_object_get(info, "Table"));
@@ -99,7 +98,8 @@ static KnCode tell_node(const Explain *ex, KnNativeNode *node, KnErr *err)
         KN_TRY(tell_scans(ex, node, sql, err));
     if (table)
         sql = kn_arena_printf(ex->run->arena, "%s WITH NO DATA", sql);
-    return kn_native_create(ex->run, table ? "TABLE" : "VIEW", node->dataset->name, sql, NULL, err);
+    KN_TRY(kn_native_create(ex->run, table ? "TABLE" : "VIEW", node->dataset->name, sql, err));
+    return kn_native_alias(ex->run, node, err);
 }
 
 KnCode kn_native_plan(const KnPipeline *pipeline, const KnRunOptions *opts, KnPlanStepFn fn,
@@ -109,7 +109,7 @@ KnCode kn_native_plan(const KnPipeline *pipeline, const KnRunOptions *opts, KnPl
     Explain ex = {&run, fn, arg};
     KnCode rc = kn_native_open(&run, err);
     for (size_t i = 0; rc == KN_OK && i < pipeline->datasets.len; i++) {
-        KnNativeNode *node = &run.nodes[run.order[i]];
+        KnNativeNode *node = &run.nodes[run.graph->order.items[i]];
         rc = kn_err_wrap(err, tell_node(&ex, node, err), "%s", node->dataset->name);
     }
     kn_native_close(&run);

@@ -93,7 +93,8 @@ static KnCode add_flow(KnNativeRun *run, const KnutFlow *flow, Union *all, KnErr
         all->first = flow;
         all->shape = shape;
     }
-    KN_TRY(kn_native_checked(run, flow->target, &flow->expectations, NULL, sql, &sql, err));
+    KN_TRY(kn_native_checked(run, &(KnNativeWanted){flow->target, &flow->expectations, NULL}, sql,
+                             &sql, err));
     if (flow->expectations.len) /* its constraints are bound here, not in the middle of a run */
         KN_TRY(kn_err_wrap(err, kn_native_describe(run, sql, &shape, err), "expectations"));
     kn_buf_printf(&all->sql, "%sSELECT * FROM (%s\n)", all->n > 1 ? "\nUNION ALL " : "", sql);
@@ -102,11 +103,11 @@ static KnCode add_flow(KnNativeRun *run, const KnutFlow *flow, Union *all, KnErr
 
 static KnCode unite(KnNativeRun *run, const KnNativeNode *node, Union *all, KnErr *err)
 {
-    for (size_t i = 0; i < run->pipeline->flows.len; i++) {
-        const KnutFlow *flow = &run->pipeline->flows.items[i];
-        if (strcmp(flow->target, node->dataset->name) != 0 || !kn_native_flow_runs(run, node, flow))
-            continue;
-        KN_TRY(kn_err_wrap(err, add_flow(run, flow, all, err), "flow %s", flow->name));
+    const KnIndexes *writers = &run->graph->writers[node - run->nodes];
+    for (size_t i = 0; i < writers->len; i++) {
+        const KnutFlow *flow = &run->pipeline->flows.items[writers->items[i]];
+        if (kn_native_flow_runs(run, node, flow))
+            KN_TRY(kn_err_wrap(err, add_flow(run, flow, all, err), "flow %s", flow->name));
     }
     return KN_OK;
 }
@@ -116,8 +117,8 @@ KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **
     const KnutDataset *dataset = node->dataset;
     Union all = {.sql = {.max = 64 << 20}};
     KnCode rc = unite(run, node, &all, err);
-    const char *sql = rc == KN_OK && all.n ? kn_arena_strndup(run->arena, all.sql.data, all.sql.len)
-                                           : NULL;
+    const char *sql =
+        rc == KN_OK && all.n ? kn_arena_strndup(run->arena, all.sql.data, all.sql.len) : NULL;
     kn_buf_done(&all.sql);
     if (rc != KN_OK || !sql) {
         *ret = NULL;
@@ -125,8 +126,8 @@ KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **
     }
     const char *what = kn_arena_printf(run->arena, "dataset %s", dataset->name);
     KN_TRY(kn_native_declared(run, what, &dataset->schema, sql, &sql, err));
-    return kn_native_checked(run, dataset->name, &dataset->expectations, &dataset->schema, sql, ret,
-                             err);
+    KnNativeWanted wanted = {dataset->name, &dataset->expectations, &dataset->schema};
+    return kn_native_checked(run, &wanted, sql, ret, err);
 }
 
 /* The schema, and the database, that a qualified name lies in. */
@@ -150,7 +151,7 @@ static KnCode make_places(KnNativeRun *run, const char *name, KnErr *err)
 }
 
 KnCode kn_native_create(KnNativeRun *run, const char *kind, const char *name, const char *sql,
-                        int64_t *ret_rows, KnErr *err)
+                        KnErr *err)
 {
     KN_TRY(make_places(run, name, err));
     KN_BUF_AUTO text = {.max = 64 << 20};
@@ -158,5 +159,32 @@ KnCode kn_native_create(KnNativeRun *run, const char *kind, const char *name, co
     kn_native_name_sql(&text, name);
     kn_buf_printf(&text, " AS %s", sql);
     KN_TRY(kn_buf_check(&text, err));
-    return kn_session_exec(run->session, text.data, ret_rows, err);
+    return kn_session_exec(run->session, text.data, NULL, err);
+}
+
+/* True when a relation of this name is there already: a name that another flow gave it. */
+static bool made_before(const KnNativeRun *run, size_t flow, size_t read)
+{
+    const char *name = run->graph->reads[flow].items[read].name;
+    for (size_t f = 0; f <= flow; f++)
+        for (size_t r = 0; r < (f == flow ? read : run->graph->reads[f].len); r++)
+            if (kn_str_eq_nocase(kn_str(run->graph->reads[f].items[r].name), kn_str(name)))
+                return true;
+    return false;
+}
+
+KnCode kn_native_alias(KnNativeRun *run, const KnNativeNode *node, KnErr *err)
+{
+    size_t at = (size_t)(node - run->nodes);
+    KN_BUF_AUTO sql = {.max = 1 << 16};
+    kn_buf_text(&sql, "SELECT * FROM ");
+    kn_native_name_sql(&sql, node->dataset->name);
+    for (size_t f = 0; f < run->pipeline->flows.len; f++)
+        for (size_t r = 0; r < run->graph->reads[f].len; r++) {
+            const KnGraphRead *read = &run->graph->reads[f].items[r];
+            if (read->dataset == at && !made_before(run, f, r) &&
+                !kn_str_eq_nocase(kn_str(read->name), kn_str(node->dataset->name)))
+                KN_TRY(kn_native_create(run, "VIEW", read->name, sql.data, err));
+        }
+    return KN_OK;
 }

@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "pipeline/backend.h"
+#include "pipeline/check/graph.h"
 #include "storage/file_io.h"
 
 typedef enum KnNativeFormat {
@@ -79,12 +80,17 @@ typedef struct KnNativeChecks {
     size_t len;
 } KnNativeChecks;
 
-/** The query, its rows looked at by the expectations and by NOT NULL of the schema (either may be
- * NULL); sql itself when there are none. Each row that the statement yields is counted once. */
-KN_NODISCARD KnCode kn_native_checked(KnNativeRun *run, const char *dataset,
-                                      const KnutExpectations *expectations,
-                                      const KnutSchema *schema, const char *sql, const char **ret,
-                                      KnErr *err);
+/* What rows are looked at for; either may be NULL. */
+typedef struct KnNativeWanted {
+    const char *dataset;
+    const KnutExpectations *expectations;
+    const KnutSchema *schema; /* its NOT NULL */
+} KnNativeWanted;
+
+/** The query, its rows looked at; sql itself when there is nothing to look for. Each row that the
+ * statement yields is counted once. */
+KN_NODISCARD KnCode kn_native_checked(KnNativeRun *run, const KnNativeWanted *wanted,
+                                      const char *sql, const char **ret, KnErr *err);
 /** Tells what the dataset's checks counted; KN_E_REFUSED when one that fails did. */
 KN_NODISCARD KnCode kn_native_report_checks(const KnNativeRun *run, const char *dataset,
                                             KnErr *err);
@@ -103,7 +109,6 @@ typedef struct KnNativeNode {
     size_t readers; /* flows that read it, one that names it twice counting twice */
     bool wanted;
     bool counts; /* it has checks */
-    bool table;  /* computed already, kept by the engine */
     KnNativeAction action;
     KnNativeFormat format;
     const char *path; /* absolute; NULL = written nowhere */
@@ -125,9 +130,9 @@ struct KnNativeRun {
     KnEngine *engine;
     KnSession *session;
     KnFileIO *io;
-    const char *id;      /* of this run, for names of files */
-    KnNativeNode *nodes; /* as pipeline->datasets */
-    size_t *order;       /* of nodes: what is read comes first */
+    const char *id;       /* of this run, for names of files */
+    KnNativeNode *nodes;  /* as pipeline->datasets */
+    const KnGraph *graph; /* its order: what is read comes first */
     KN_VEC(KnNativeChecks *) checks;
     KN_VEC(KnNativeStaged) staged;
     KN_VEC(int) locks;
@@ -137,10 +142,8 @@ struct KnNativeRun {
     atomic_bool done;
 };
 
-/** Names of this run: order of datasets, how often each is read, what is to be done with each. */
+/** How often each dataset is read, what is to be done with each, and in which order. */
 KN_NODISCARD KnCode kn_native_order(KnNativeRun *run, KnErr *err);
-/** Index of the dataset of this name; len of the datasets = none. */
-size_t kn_native_find(const KnPipeline *pipeline, const char *name);
 void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNotes *refusals);
 
 /** The SELECT over an input's files (source.c). */
@@ -163,7 +166,9 @@ KN_NODISCARD KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, 
                                           KnErr *err);
 /** CREATE VIEW or TABLE under the name, which may be qualified. */
 KN_NODISCARD KnCode kn_native_create(KnNativeRun *run, const char *kind, const char *name,
-                                     const char *sql, int64_t *ret_rows, KnErr *err);
+                                     const char *sql, KnErr *err);
+/** Views under the other names that flows call the dataset by ("db.t" where it is "t"). */
+KN_NODISCARD KnCode kn_native_alias(KnNativeRun *run, const KnNativeNode *node, KnErr *err);
 /** The name as the engine takes it: each part quoted. */
 void kn_native_name_sql(KnBuf *sql, const char *name);
 

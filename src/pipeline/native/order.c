@@ -14,14 +14,6 @@
 
 #include "pipeline/native/native.h"
 
-size_t kn_native_find(const KnPipeline *pipeline, const char *name)
-{
-    size_t i = 0;
-    while (i < pipeline->datasets.len && strcmp(pipeline->datasets.items[i].name, name) != 0)
-        i++;
-    return i;
-}
-
 static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || (c & 0x80);
@@ -50,31 +42,6 @@ static bool listed(const KnutNames *names, const char *name)
     return false;
 }
 
-/* 1 = on the way, 2 = done. */
-static KnCode visit(KnNativeRun *run, size_t i, char *state, size_t *n, KnErr *err)
-{
-    const KnPipeline *p = run->pipeline;
-    if (state[i] == 2)
-        return KN_OK;
-    if (state[i] == 1)
-        return kn_err_set(err, KN_E_INVAL, "pipeline dataflow graph is cyclic at dataset %s",
-                          p->datasets.items[i].name);
-    state[i] = 1;
-    for (size_t f = 0; f < p->flows.len; f++) {
-        const KnutFlow *flow = &p->flows.items[f];
-        if (strcmp(flow->target, p->datasets.items[i].name) != 0)
-            continue;
-        for (size_t r = 0; r < flow->reads.len; r++) {
-            size_t from = kn_native_find(p, flow->reads.items[r]);
-            if (from < p->datasets.len)
-                KN_TRY(visit(run, from, state, n, err));
-        }
-    }
-    state[i] = 2;
-    run->order[(*n)++] = i;
-    return KN_OK;
-}
-
 bool kn_native_flow_runs(const KnNativeRun *run, const KnNativeNode *node, const KnutFlow *flow)
 {
     const KnutNames *fresh = &run->opts->full_refresh;
@@ -84,32 +51,34 @@ bool kn_native_flow_runs(const KnNativeRun *run, const KnNativeNode *node, const
 }
 
 /* What a wanted dataset's flows read is wanted too, and used. Readers come first here. */
-static void spread(KnNativeRun *run, const KnNativeNode *node)
+static void spread(KnNativeRun *run, size_t dataset)
 {
-    const KnPipeline *p = run->pipeline;
-    for (size_t f = 0; f < p->flows.len; f++) {
-        const KnutFlow *flow = &p->flows.items[f];
-        if (strcmp(flow->target, node->dataset->name) != 0 || !kn_native_flow_runs(run, node, flow))
+    const KnIndexes *writers = &run->graph->writers[dataset];
+    for (size_t w = 0; w < writers->len; w++) {
+        const KnutFlow *flow = &run->pipeline->flows.items[writers->items[w]];
+        const KnGraphReads *reads = &run->graph->reads[writers->items[w]];
+        if (!kn_native_flow_runs(run, &run->nodes[dataset], flow))
             continue;
-        for (size_t r = 0; r < flow->reads.len; r++) {
-            size_t from = kn_native_find(p, flow->reads.items[r]);
-            if (from == p->datasets.len)
+        for (size_t r = 0; r < reads->len; r++) {
+            size_t from = reads->items[r].dataset;
+            if (from == KN_GRAPH_NONE)
                 continue;
-            size_t n = flow->query ? mentions(flow->query, flow->reads.items[r]) : 1;
+            size_t n = flow->query ? mentions(flow->query, reads->items[r].name) : 1;
             run->nodes[from].wanted = true;
             run->nodes[from].readers += n ? n : 1;
         }
     }
 }
 
-static bool has_checks(const KnPipeline *p, const KnutDataset *dataset)
+static bool has_checks(const KnNativeRun *run, size_t i)
 {
+    const KnutDataset *dataset = &run->pipeline->datasets.items[i];
     bool any = dataset->expectations.len > 0;
-    for (size_t i = 0; i < dataset->schema.len; i++)
-        any |= !dataset->schema.items[i].nullable;
-    for (size_t f = 0; f < p->flows.len; f++)
-        any |= strcmp(p->flows.items[f].target, dataset->name) == 0 &&
-               p->flows.items[f].expectations.len > 0;
+    for (size_t j = 0; j < dataset->schema.len; j++)
+        any |= !dataset->schema.items[j].nullable;
+    const KnIndexes *writers = &run->graph->writers[i];
+    for (size_t w = 0; w < writers->len; w++)
+        any |= run->pipeline->flows.items[writers->items[w]].expectations.len > 0;
     return any;
 }
 
@@ -133,7 +102,7 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
     bool chosen = !opts->select.len || listed(&opts->select, dataset->name);
     bool fresh = listed(&opts->full_refresh, "all") || listed(&opts->full_refresh, dataset->name);
     *node = (KnNativeNode){.dataset = dataset, .wanted = chosen, .rows = -1};
-    node->counts = has_checks(run->pipeline, dataset);
+    node->counts = has_checks(run, i);
     node->replace = fresh || dataset->write_mode == KNUT_WRITE_OVERWRITE ||
                     dataset->output_type == KNUT_OUTPUT_MATERIALIZED_VIEW;
     if (!dataset->path || !chosen)
@@ -145,20 +114,20 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
 
 KnCode kn_native_order(KnNativeRun *run, KnErr *err)
 {
-    size_t n = run->pipeline->datasets.len, done = 0;
+    size_t n = run->pipeline->datasets.len;
+    run->graph = kn_graph_new(run->arena, run->pipeline);
     run->nodes = kn_arena_zalloc(run->arena, (n + 1) * sizeof(*run->nodes));
-    run->order = kn_arena_zalloc(run->arena, (n + 1) * sizeof(*run->order));
-    char *state = kn_arena_zalloc(run->arena, n + 1);
+    if (run->graph->order.len < n)
+        return kn_err_set(err, KN_E_INVAL, "the pipeline's dataflow graph is cyclic");
     for (size_t i = 0; i < n; i++)
         KN_TRY(set_up(run, i, err));
-    for (size_t i = 0; i < n; i++)
-        KN_TRY(visit(run, i, state, &done, err));
     for (size_t i = n; i-- > 0;) {
-        KnNativeNode *node = &run->nodes[run->order[i]];
+        size_t at = run->graph->order.items[i];
+        KnNativeNode *node = &run->nodes[at];
         bool idle = node->dataset->output_type == KNUT_OUTPUT_TEMPORARY_VIEW && !node->path &&
                     !node->readers;
         if (node->wanted && !idle)
-            spread(run, node);
+            spread(run, at);
         node->action = action_of(node);
     }
     return KN_OK;

@@ -32,8 +32,7 @@ static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr 
 
 KnCode kn_native_publish(KnNativeRun *run, KnErr *err)
 {
-    kn_vec_foreach(&run->staged, staged)
-    {
+    kn_vec_foreach (&run->staged, staged) {
         KN_TRY(publish_one(run, staged, err));
     }
     return KN_OK;
@@ -41,13 +40,11 @@ KnCode kn_native_publish(KnNativeRun *run, KnErr *err)
 
 void kn_native_unstage(KnNativeRun *run)
 {
-    kn_vec_foreach(&run->staged, staged)
-    {
+    kn_vec_foreach (&run->staged, staged) {
         /* The next run removes what cannot be removed now. */
         KN_IGNORE(kn_place_remove(staged->stage, NULL));
     }
-    kn_vec_foreach(&run->locks, fd)
-    {
+    kn_vec_foreach (&run->locks, fd) {
         (void)close(*fd);
     }
     kn_vec_done(&run->staged);

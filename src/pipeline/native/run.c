@@ -78,7 +78,7 @@ static KnCode open_memory(KnNativeRun *run, const KnFeedOptions *memory, KnErr *
     kn_buf_text(&sql, "SELECT * FROM kn_feed(");
     kn_sql_text(&sql, kn_str(memory->name));
     kn_buf_char(&sql, ')');
-    return kn_native_create(run, "TABLE", memory->name, sql.data, NULL, err);
+    return kn_native_create(run, "TABLE", memory->name, sql.data, err);
 }
 
 static KnCode open_inputs(KnNativeRun *run, KnErr *err)
@@ -89,7 +89,7 @@ static KnCode open_inputs(KnNativeRun *run, KnErr *err)
         const KnutInput *input = &run->pipeline->inputs.items[i];
         const char *sql = NULL;
         KN_TRY(kn_native_input_sql(run, input, &sql, err));
-        KnCode rc = kn_native_create(run, "VIEW", input->name, sql, NULL, err);
+        KnCode rc = kn_native_create(run, "VIEW", input->name, sql, err);
         if (rc != KN_OK)
             return kn_err_wrap(err, rc, "input %s", input->name);
     }
@@ -120,8 +120,7 @@ void kn_native_close(KnNativeRun *run)
         (void)pthread_join(run->watch, NULL);
     kn_native_unstage(run);
     run->session = kn_session_close(run->session);
-    kn_vec_foreach(&run->feeds, feed)
-    {
+    kn_vec_foreach (&run->feeds, feed) {
         kn_feed_close(*feed);
     }
     kn_vec_done(&run->feeds);
@@ -134,10 +133,9 @@ void kn_native_close(KnNativeRun *run)
 static void tell_flows(const KnNativeRun *run, const KnNativeNode *node)
 {
     const char *name = node->dataset->name;
-    for (size_t i = 0; i < run->pipeline->flows.len; i++) {
-        const KnutFlow *flow = &run->pipeline->flows.items[i];
-        if (strcmp(flow->target, name) != 0)
-            continue;
+    const KnIndexes *writers = &run->graph->writers[node - run->nodes];
+    for (size_t i = 0; i < writers->len; i++) {
+        const KnutFlow *flow = &run->pipeline->flows.items[writers->items[i]];
         KnRunEvent event = {.element = name, .phase = KN_PHASE_RUNNING};
         if (!kn_native_flow_runs(run, node, flow))
             kn_native_tell(run, &event, "flow `%s` (%s): backfill, `%s` is there already",
@@ -157,6 +155,15 @@ static void tell_done(const KnNativeRun *run, const KnNativeNode *node, const ch
                    node->rows);
 }
 
+/* Of a table the engine knows this without reading a row; a view is computed for it. */
+static KnCode count_all(KnNativeRun *run, KnNativeNode *node, KnErr *err)
+{
+    KN_BUF_AUTO sql = {.max = 1 << 16};
+    kn_buf_text(&sql, "SELECT count(*) FROM ");
+    kn_native_name_sql(&sql, node->dataset->name);
+    return kn_session_query_i64(run->session, sql.data, &node->rows, err);
+}
+
 KnCode kn_native_relate(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
     const char *sql = NULL;
@@ -166,8 +173,10 @@ KnCode kn_native_relate(KnNativeRun *run, KnNativeNode *node, KnErr *err)
         node->action = KN_NATIVE_SKIP;
         return KN_OK;
     }
-    return kn_native_create(run, table ? "TABLE" : "VIEW", node->dataset->name, sql,
-                            table ? &node->rows : NULL, err);
+    KN_TRY(kn_native_create(run, table ? "TABLE" : "VIEW", node->dataset->name, sql, err));
+    if (table)
+        KN_TRY(count_all(run, node, err));
+    return kn_native_alias(run, node, err);
 }
 
 typedef struct Counting {
@@ -187,11 +196,11 @@ static KnCode count_batch(void *arg, KnBatch *batch, KnErr *err)
 /* Nobody but the caller wants these rows, or nobody but the checks. */
 static KnCode count_rows(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
-    KN_BUF_AUTO sql = {.max = 1 << 16};
-    kn_buf_printf(&sql, "SELECT %s FROM ", run->opts->on_rows ? "*" : "count(*)");
-    kn_native_name_sql(&sql, node->dataset->name);
     if (!run->opts->on_rows)
-        return kn_session_query_i64(run->session, sql.data, &node->rows, err);
+        return count_all(run, node, err);
+    KN_BUF_AUTO sql = {.max = 1 << 16};
+    kn_buf_text(&sql, "SELECT * FROM ");
+    kn_native_name_sql(&sql, node->dataset->name);
     node->rows = 0;
     return kn_session_visit(run->session, sql.data, count_batch, &(Counting){run, node}, err);
 }
@@ -215,7 +224,7 @@ static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 static KnCode compute_all(KnNativeRun *run, KnErr *err)
 {
     for (size_t i = 0; i < run->pipeline->datasets.len; i++) {
-        KnNativeNode *node = &run->nodes[run->order[i]];
+        KnNativeNode *node = &run->nodes[run->graph->order.items[i]];
         if (node->action == KN_NATIVE_SKIP)
             continue;
         KN_TRY(kn_native_going_on(run, err));
@@ -231,10 +240,8 @@ static KnCode compute_all(KnNativeRun *run, KnErr *err)
 static size_t n_flows(const KnNativeRun *run)
 {
     size_t n = 0;
-    for (size_t i = 0; i < run->pipeline->flows.len; i++) {
-        size_t at = kn_native_find(run->pipeline, run->pipeline->flows.items[i].target);
-        n += at < run->pipeline->datasets.len && run->nodes[at].action != KN_NATIVE_SKIP;
-    }
+    for (size_t i = 0; run->nodes && i < run->pipeline->datasets.len; i++)
+        n += run->nodes[i].action != KN_NATIVE_SKIP ? run->graph->writers[i].len : 0;
     return n;
 }
 

@@ -82,9 +82,10 @@ static KnCode declared_column(KnNativeRun *run, const char *what, const KnutSche
                           "%s: its schema declares a column %s that its rows do not have", what,
                           field->name);
     if (!type || !kn_native_widens(column->type, type))
-        return kn_err_set(err, KN_E_INVAL,
-                          "%s: column %s is declared %s, and its rows have %s: cast it in the query",
-                          what, field->name, field->arrow_type, column->type);
+        return kn_err_set(
+            err, KN_E_INVAL,
+            "%s: column %s is declared %s, and its rows have %s: cast it in the query", what,
+            field->name, field->arrow_type, column->type);
     kn_buf_text(sql, "CAST(");
     kn_sql_ident(sql, kn_str(column->name));
     kn_buf_printf(sql, " AS %s) AS ", type);

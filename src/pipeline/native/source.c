@@ -15,16 +15,12 @@ typedef struct Option {
     bool text; /* else a number or true and false */
 } Option;
 
-static const Option csv_options[] = {{"header", false},    {"delim", true},
-                                     {"quote", true},      {"escape", true},
-                                     {"nullstr", true},    {"skip", false},
-                                     {"comment", true},    {"dateformat", true},
-                                     {"encoding", true},   {"timestampformat", true},
-                                     {"compression", true}};
-static const Option json_options[] = {{"format", true},
-                                      {"compression", true},
-                                      {"dateformat", true},
-                                      {"timestampformat", true}};
+static const Option csv_options[] = {
+    {"header", false},  {"delim", true},           {"quote", true},      {"escape", true},
+    {"nullstr", true},  {"skip", false},           {"comment", true},    {"dateformat", true},
+    {"encoding", true}, {"timestampformat", true}, {"compression", true}};
+static const Option json_options[] = {
+    {"format", true}, {"compression", true}, {"dateformat", true}, {"timestampformat", true}};
 
 static const Option *find_option(KnNativeFormat format, const char *name)
 {

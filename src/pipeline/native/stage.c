@@ -21,8 +21,7 @@
 
 static bool locked_already(const KnNativeRun *run, const struct stat *st)
 {
-    kn_vec_foreach(&run->locks, fd)
-    {
+    kn_vec_foreach (&run->locks, fd) {
         struct stat other;
         if (fstat(*fd, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
             return true;
@@ -81,11 +80,11 @@ static KnCode prepare(KnNativeRun *run, const KnNativeNode *node, KnNativeStaged
     KN_TRY(check_kind(node, target, err));
     KN_TRY(kn_io_prepare_dir(run->io, folder, err));
     KN_TRY(lock_folder(run, parent, err));
-    *ret = (KnNativeStaged){
-        .node = node,
-        .target = target,
-        .stage = kn_arena_printf(run->arena, "%s/.%.*s.knut", folder.len > 1 ? parent : "",
-                                 (int)name.len, name.ptr)};
+    *ret = (KnNativeStaged){.node = node,
+                            .target = target,
+                            .stage = kn_arena_printf(run->arena, "%s/.%.*s.knut",
+                                                     folder.len > 1 ? parent : "", (int)name.len,
+                                                     name.ptr)};
     return kn_place_remove(ret->stage, err);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "pipeline/ir/arrow_type.h"
 #include "pipeline/native/native.h"
 
 typedef struct Suffix {
@@ -66,59 +67,12 @@ KnCode kn_native_path(KnArena *arena, const char *given, const char **ret, KnErr
     return kn_path_local(arena, kn_str(kn_path_join(arena, kn_str(cwd), kn_str(given))), ret, err);
 }
 
-typedef struct TypeName {
-    const char *arrow, *sql;
-} TypeName;
-
-static const TypeName type_names[] = {
-    {"Boolean", "BOOLEAN"},
-    {"Int8", "TINYINT"},
-    {"Int16", "SMALLINT"},
-    {"Int32", "INTEGER"},
-    {"Int64", "BIGINT"},
-    {"UInt8", "UTINYINT"},
-    {"UInt16", "USMALLINT"},
-    {"UInt32", "UINTEGER"},
-    {"UInt64", "UBIGINT"},
-    {"Float32", "FLOAT"},
-    {"Float64", "DOUBLE"},
-    {"Utf8", "VARCHAR"},
-    {"LargeUtf8", "VARCHAR"},
-    {"Utf8View", "VARCHAR"},
-    {"Binary", "BLOB"},
-    {"LargeBinary", "BLOB"},
-    {"BinaryView", "BLOB"},
-    {"Date32", "DATE"},
-    {"Time64(Microsecond)", "TIME"},
-    {"Timestamp(Second, None)", "TIMESTAMP_S"},
-    {"Timestamp(Millisecond, None)", "TIMESTAMP_MS"},
-    {"Timestamp(Microsecond, None)", "TIMESTAMP"},
-    {"Timestamp(Nanosecond, None)", "TIMESTAMP_NS"},
-};
-
-/* Arrow's display has had Some("UTC"), Some("+00:00") and "UTC" for a zone over the years. */
-static bool is_with_zone(const char *arrow)
-{
-    static const char *const prefixes[] = {"Timestamp(Microsecond, Some(\"",
-                                           "Timestamp(Microsecond, \"",
-                                           "Timestamp(µs, \""};
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-        if (kn_str_starts_with(kn_str(arrow), kn_str(prefixes[i])))
-            return true;
-    return false;
-}
-
 const char *kn_native_sql_type(KnArena *arena, const char *arrow_type)
 {
-    for (size_t i = 0; i < sizeof(type_names) / sizeof(type_names[0]); i++)
-        if (!strcmp(type_names[i].arrow, arrow_type))
-            return type_names[i].sql;
-    unsigned precision = 0, scale = 0;
-    int end = 0;
-    if (sscanf(arrow_type, "Decimal128(%2u, %2u)%n", &precision, &scale, &end) == 2 && end &&
-        !arrow_type[end] && precision >= 1 && precision <= 38 && scale <= precision)
-        return kn_arena_printf(arena, "DECIMAL(%u,%u)", precision, scale);
-    return is_with_zone(arrow_type) ? "TIMESTAMP WITH TIME ZONE" : NULL;
+    KN_BUF_AUTO sql = {.max = 1 << 20};
+    if (kn_arrow_type_sql(kn_str(arrow_type), &sql, NULL) != KN_OK || sql.failed)
+        return NULL;
+    return kn_arena_strndup(arena, sql.data, sql.len);
 }
 
 /* Digits before and behind the point that an integer or decimal may have; false for other types. */
@@ -127,7 +81,7 @@ static bool digits(const char *type, unsigned *ret_whole, unsigned *ret_scale)
     static const struct {
         const char *name;
         unsigned whole;
-    } integers[] = {{"TINYINT", 3},  {"SMALLINT", 5},   {"INTEGER", 10},  {"BIGINT", 19},
+    } integers[] = {{"TINYINT", 3},  {"SMALLINT", 5},  {"INTEGER", 10},  {"BIGINT", 19},
                     {"UTINYINT", 3}, {"USMALLINT", 5}, {"UINTEGER", 10}, {"UBIGINT", 20}};
     for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
         if (!strcmp(integers[i].name, type)) {

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`knut pipeline run` and `plan`: documents in, files out; what fails or is killed leaves whole generations."""
+import json
+
+import duckdb
+import pytest
+
+DOCUMENT = """#![enable(implicit_some)]
+(name: "shop", datasets: [
+    (name: "clean", output_type: temporary_view),
+    (name: "by_region", output_type: sink, format: "parquet", path: "DIR/by_region",
+     partition_cols: ["region"], write_mode: MODE),
+    (name: "one_file", output_type: sink, path: "DIR/one_file.csv", write_mode: MODE)],
+ flows: [
+    (name: "f_clean", target: "clean", reads: ["orders"], kind: batch, query: "SELECT * FROM orders",
+     expectations: [(name: "positive", constraint: "amount > 0", on_violation: ACTION)]),
+    (name: "f_region", target: "by_region", reads: ["clean"], kind: batch,
+     query: "SELECT region, sum(amount)::BIGINT AS total FROM clean GROUP BY region"),
+    (name: "f_file", target: "one_file", reads: ["orders"], kind: batch,
+     projection: ["id"], filter: "amount > 1")])
+"""
+POINTS = ["pipeline-computed:2", "pipeline-staged:2", "pipeline-publish:1", "pipeline-publish:2",
+          "pipeline-published:2"]
+
+
+class Shop:
+    def __init__(self, knut, folder):
+        self.knut, self.folder, self.document = knut, folder, folder / "shop.ron"
+        self.orders = folder / "orders.parquet"
+        duckdb.sql("COPY (SELECT range AS id, range % 5 - 1 AS amount, 'r' || range % 3 AS region FROM range(30)) "
+                   f"TO '{self.orders}'")
+        self.write()
+
+    def write(self, mode="overwrite", action="drop"):
+        text = DOCUMENT.replace("DIR", str(self.folder / "out")).replace("MODE", mode).replace("ACTION", action)
+        self.document.write_text(text)
+
+    def run(self, *words, **more):
+        return self.knut("pipeline", "run", self.document, "--input", f"orders={self.orders}", *words, **more)
+
+    def totals(self):
+        """(rows, sum) of the folder, rows of the file."""
+        out = self.folder / "out"
+        folder = duckdb.sql(f"SELECT count(*), sum(total) FROM '{out}/by_region/**/*.parquet'").fetchone()
+        return (*map(int, folder), duckdb.sql(f"SELECT count(*) FROM '{out}/one_file.csv'").fetchone()[0])
+
+    def left_over(self):
+        return list((self.folder / "out").rglob(".*"))
+
+
+@pytest.fixture
+def shop(knut, tmp_path):
+    return Shop(knut, tmp_path)
+
+
+def test_a_document_is_run_and_its_events_are_told(shop):
+    events = shop.run("--output", "json").ok().rows
+    assert events[0]["phase"] == "planning" and events[-1]["phase"] == "completed" and events[-1]["element"] is None
+    checks = [e["metrics"] for e in events if "expectation" in e.get("metrics", {})]
+    assert checks == [{"expectation": "positive", "action": "drop", "violations": 12, "unknown": 0, "rows": 30}]
+    written = {e["element"]: e["metrics"]["rows"] for e in events if "wrote" in e["message"]}
+    assert written == {"by_region": 3, "one_file": 12}
+    assert shop.totals() == (3, 36, 12)
+    assert sorted(p.name for p in (shop.folder / "out/by_region").iterdir()) == ["region=r0", "region=r1", "region=r2"]
+    assert shop.left_over() == []
+
+
+def test_overwrite_holds_one_generation_and_append_gathers_them(shop):
+    shop.run().ok()
+    shop.run().ok()
+    assert shop.totals() == (3, 36, 12)
+    shop.write(mode="append")
+    shop.run().ok()
+    assert shop.totals() == (6, 72, 24)
+    shop.run("--full-refresh", "one_file").ok()
+    assert shop.totals() == (9, 108, 12)
+
+
+def test_select_runs_what_is_asked_for_and_what_that_needs(shop):
+    shop.run("--select", "by_region").ok()
+    out = shop.folder / "out"
+    assert (out / "by_region").exists() and not (out / "one_file.csv").exists()
+    shop.run("--select", "nothing").fails(3, "no dataset of this name")
+
+
+def test_a_dry_run_and_a_plan_write_nothing(shop):
+    shop.run("--dry").ok()
+    done = shop.knut("pipeline", "plan", shop.document, "--input", f"orders={shop.orders}", "--output", "json").ok()
+    steps = {row["dataset"]: row for row in done.rows if row["action"] != "scan"}
+    scans = {row["dataset"]: row for row in done.rows if row["action"] == "scan"}
+    assert steps["clean"]["action"] == "table"  # its rows are counted and read
+    assert steps["one_file"]["action"] == "write"
+    assert (scans["one_file"]["columns"], scans["one_file"]["filter"]) == ("id", "amount>1")
+    assert not (shop.folder / "out").exists()
+
+
+def test_a_target_may_be_named_on_the_command_line(shop):
+    shop.run("--target", f"one_file={shop.folder}/other.parquet").ok()
+    assert not (shop.folder / "out/one_file.csv").exists()
+    assert duckdb.sql(f"SELECT count(*) FROM '{shop.folder}/other.parquet'").fetchone() == (12,)
+
+
+def test_an_expectation_that_fails_refuses_the_run(shop):
+    shop.write(action="fail")
+    shop.run().fails(3, r"expectation `positive` FAILED on `clean`: 12 violating row\(s\) of 30; nothing was written")
+    assert list(shop.folder.glob("out/*")) == []
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_killed_run_leaves_each_target_old_or_new(shop, mode):
+    shop.run().ok()
+    shop.write(mode=mode)
+    added = mode == "append"
+    for point in POINTS:
+        rows, _, lines = shop.totals()
+        done = shop.run(env={"KNUT_FAULT": f"{point}:kill"})
+        assert done.rc == -9, str(done)
+        after_rows, after_sum, after_lines = shop.totals()
+        assert after_rows in ({rows, rows + 3} if added else {3})
+        assert after_sum == after_rows * 12
+        assert after_lines in ({lines, lines + 12} if added else {12})
+    shop.run().ok()  # what the killed ones left is in nobody's way
+    assert shop.left_over() == []
+
+
+def test_a_run_is_stopped_by_a_signal(shop):
+    text = shop.document.read_text().replace("FROM clean GROUP", "FROM clean, range(1000000000000) GROUP")
+    shop.document.write_text(text)  # after one_file, whose COPY passes the point
+    done = shop.run(env={"KNUT_FAULT": "pipeline-computed:1:stop"})
+    assert done.rc == 143, str(done)
+    assert list((shop.folder / "out").iterdir()) == []
+
+
+def broken(shop, old, new):
+    shop.document.write_text(shop.document.read_text().replace(old, new))
+    return shop.run()
+
+
+def test_bad_documents_are_answered_in_one_line(shop):
+    broken(shop, "SELECT * FROM orders", "SELECT * FROM ordres").fails(2, "flow f_clean", "ordres")
+    shop.write()
+    broken(shop, "amount > 0", "amuont > 0").fails(2, "amuont")
+    shop.write()
+    broken(shop, 'partition_cols: ["region"]', 'partition_cols: ["nation"]').fails(2, "partition column `nation`")
+    shop.write()
+    broken(shop, 'cols: ["region"]', 'cols: ["days(at)"]').fails(3, r"partition transform `days\(at\)`")
+    shop.write()
+    broken(shop, 'format: "parquet"', 'format: "orc"').fails(3, "format orc", "parquet, csv and json")
+    shop.write()
+    shop.orders.write_bytes(b"no such thing")
+    shop.run().fails(1, "orders.parquet")
+    shop.knut("pipeline", "run", shop.document).fails(3, "nothing supplies that: give --input orders=PATH")
+    shop.knut("pipeline", "run").fails(2, "give one FILE")
+    shop.run("--input", "orders").fails(2, "expected NAME=PATH")
+    assert list(shop.folder.glob("out/*")) == []
+
+
+def test_what_does_not_fit_in_memory_goes_to_disk(knut, tmp_path):
+    document = {"name": "big", "datasets": [
+        {"name": "wide", "output_type": "temporary_view", "materialization": "full"},
+        {"name": "out", "output_type": "sink", "materialization": "full", "path": str(tmp_path / "out.parquet")}],
+        "flows": [
+            {"name": "f1", "target": "wide", "kind": "batch",
+             "query": "SELECT range AS id, md5(range::VARCHAR) AS a, md5(range::VARCHAR) AS b FROM range(800000)"},
+            {"name": "f2", "target": "out", "kind": "batch", "reads": ["wide"],
+             "query": "SELECT a, b, (SELECT count(*) FROM wide) AS n FROM wide ORDER BY a"}]}
+    (tmp_path / "big.json").write_text(json.dumps(document))
+    knut("pipeline", "run", tmp_path / "big.json", "--memory-limit", "64MiB", "--threads", "1").ok()
+    assert duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/out.parquet'").fetchone() == (800000,)
+    assert list(knut.tmp.iterdir()) == []
