@@ -55,6 +55,21 @@ KN_NODISCARD KnCode kn_core_ping(KnCatalogCore *core, KnErr *err);
 KN_NODISCARD KnCode kn_core_io(KnCatalogCore *core, KnStr location, KnFileIO **ret, KnErr *err);
 /** KN_E_REFUSED with KN_ABOUT_LOCATION unless it lies in the warehouse or an allowed folder. */
 KN_NODISCARD KnCode kn_core_check_location(const KnCatalogCore *core, KnStr location, KnErr *err);
+/** The same check, and the location in the form in which places are compared: one spelling of the
+ * scheme, no final slash; in arena. */
+KN_NODISCARD KnCode kn_core_place(const KnCatalogCore *core, KnArena *arena, KnStr location,
+                                  const char **ret, KnErr *err);
+/** The folder in the warehouse that goes by the namespace's name (n_levels 0: the warehouse), in
+ * that form. What a property `location` says does not matter: nobody can make another's folder
+ * their own. In arena. */
+const char *kn_core_own_folder(const KnCatalogCore *core, KnArena *arena, const char *const *levels,
+                               size_t n_levels);
+/** Where a table of that name is made when nobody says where; in arena. */
+KN_NODISCARD KnCode kn_core_default_location(KnCatalogCore *core, KnArena *arena,
+                                             const KnTableIdent *ident, const char **ret,
+                                             KnErr *err);
+/** The properties by which a table says where it keeps files, ended by NULL. */
+extern const char *const kn_core_place_keys[];
 /** The same catalog behind the interface that planning, maintenance and commands take; borrowed,
  * closing it does nothing. Tables loaded from it belong to one thread, as ever. */
 KnCatalog *kn_core_catalog(KnCatalogCore *core);

@@ -68,10 +68,6 @@ KN_NODISCARD KnCode kn_core_write(KnCatalogCore *core, const KnDocument *doc, Kn
 void kn_core_remove(KnCatalogCore *core, const char *location);
 /** A location in the form in which they are compared, in arena (core_places.c). */
 KN_NODISCARD KnCode kn_place_normal(KnArena *arena, KnStr location, const char **ret, KnErr *err);
-/** Where a table or view of that name goes when nothing is said, in arena. */
-KN_NODISCARD KnCode kn_core_default_location(KnCatalogCore *core, KnArena *arena,
-                                             const KnTableIdent *ident, const char **ret,
-                                             KnErr *err);
 /** Locations that md has and before (or NULL) had not are allowed. */
 KN_NODISCARD KnCode kn_core_check_places(const KnCatalogCore *core, const char *location,
                                          const json_t *properties, const char *old_location,

@@ -49,17 +49,25 @@ KnCode kn_place_normal(KnArena *arena, KnStr location, const char **ret, KnErr *
     return KN_OK;
 }
 
-KnCode kn_core_check_location(const KnCatalogCore *core, KnStr location, KnErr *err)
+/* False: normal, which is set, lies nowhere where clients may go. */
+static bool is_allowed(const KnCatalogCore *core, const char *normal)
 {
-    if (core->any_location)
-        return KN_OK;
-    KN_ARENA_AUTO arena = kn_arena_new(0);
+    for (size_t i = 0; i < core->n_allowed; i++) {
+        if (kn_path_is_within(kn_str(normal), kn_str(core->allowed[i])))
+            return true;
+    }
+    return core->any_location;
+}
+
+KnCode kn_core_place(const KnCatalogCore *core, KnArena *arena, KnStr location, const char **ret,
+                     KnErr *err)
+{
     const char *normal = NULL;
     KnErr why = {0};
     KnCode rc = kn_place_normal(arena, location, &normal, &why);
-    for (size_t i = 0; rc == KN_OK && i < core->n_allowed; i++) {
-        if (kn_path_is_within(kn_str(normal), kn_str(core->allowed[i])))
-            return KN_OK;
+    if (rc == KN_OK && is_allowed(core, normal)) {
+        *ret = normal;
+        return KN_OK;
     }
     if (rc != KN_OK && rc != KN_E_REFUSED)
         return kn_err_about(err, KN_E_REFUSED, KN_ABOUT_LOCATION, "%s", why.msg);
@@ -69,9 +77,19 @@ KnCode kn_core_check_location(const KnCatalogCore *core, KnStr location, KnErr *
                         KN_STR_ARG(location));
 }
 
-/* Properties that say where somebody will write, or may remove. */
-static const char *const place_keys[] = {"write.metadata.path", "write.data.path",
-                                         "write.object-storage.path", "write.folder-storage.path"};
+KnCode kn_core_check_location(const KnCatalogCore *core, KnStr location, KnErr *err)
+{
+    const char *normal = NULL;
+    if (core->any_location)
+        return KN_OK;
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    return kn_core_place(core, arena, location, &normal, err);
+}
+
+/* Where somebody will write, or may remove. */
+const char *const kn_core_place_keys[] = {"write.metadata.path", "write.data.path",
+                                          "write.object-storage.path", "write.folder-storage.path",
+                                          NULL};
 
 KnCode kn_core_check_places(const KnCatalogCore *core, const char *location,
                             const json_t *properties, const char *old_location,
@@ -79,14 +97,14 @@ KnCode kn_core_check_places(const KnCatalogCore *core, const char *location,
 {
     if (!old_location || strcmp(old_location, location) != 0)
         KN_TRY(kn_core_check_location(core, kn_str(location), err));
-    for (size_t i = 0; i < sizeof(place_keys) / sizeof(place_keys[0]); i++) {
-        const char *now = json_string_value(json_object_get(properties, place_keys[i]));
-        const char *old = json_string_value(json_object_get(old_properties, place_keys[i]));
+    for (const char *const *key = kn_core_place_keys; *key; key++) {
+        const char *now = json_string_value(json_object_get(properties, *key));
+        const char *old = json_string_value(json_object_get(old_properties, *key));
         if (!now || (old && !strcmp(old, now)))
             continue;
         KnCode rc = kn_core_check_location(core, kn_str(now), err);
         if (rc != KN_OK)
-            return kn_err_wrap(err, rc, "property %s", place_keys[i]);
+            return kn_err_wrap(err, rc, "property %s", *key);
     }
     return KN_OK;
 }
@@ -119,6 +137,21 @@ KnCode kn_core_io(KnCatalogCore *core, KnStr location, KnFileIO **ret, KnErr *er
     return rc;
 }
 
+/* The warehouse's spelling is kept. */
+static const char *folder_by_name(KnArena *arena, const char *folder, const char *const *levels,
+                                  size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        folder = kn_path_join(arena, kn_str(folder), kn_str(kn_name_folder(arena, levels[i])));
+    return folder;
+}
+
+const char *kn_core_own_folder(const KnCatalogCore *core, KnArena *arena, const char *const *levels,
+                               size_t n_levels)
+{
+    return folder_by_name(arena, core->allowed[0], levels, n_levels);
+}
+
 static KnCode namespace_location(KnCatalogCore *core, KnArena *arena, const char *ns,
                                  const char **ret, KnErr *err)
 {
@@ -135,12 +168,8 @@ KnCode kn_core_default_location(KnCatalogCore *core, KnArena *arena, const KnTab
     const char *ns = NULL, *folder = NULL;
     KN_TRY(kn_names_join(arena, ident->levels, ident->n_levels, &ns, err));
     KN_TRY(namespace_location(core, arena, ns, &folder, err));
-    if (!folder) {
-        folder = core->warehouse;
-        for (size_t i = 0; i < ident->n_levels; i++)
-            folder = kn_path_join(arena, kn_str(folder),
-                                  kn_str(kn_name_folder(arena, ident->levels[i])));
-    }
+    if (!folder)
+        folder = folder_by_name(arena, core->warehouse, ident->levels, ident->n_levels);
     *ret = kn_path_join(arena, kn_str(folder), kn_str(kn_name_folder(arena, ident->name)));
     return KN_OK;
 }

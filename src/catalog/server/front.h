@@ -12,6 +12,7 @@
 #include "catalog/server/auth.h"
 #include "net/http_server.h"
 #include "net/listen.h"
+#include "storage/s3/lend.h"
 
 typedef struct KnTextPair {
     const char *name, *value;
@@ -30,6 +31,8 @@ typedef struct KnFrontContext {
     size_t n_cors_origins;
     const KnTextPair *client_config; /* told to every client: "s3.endpoint", … no secrets */
     size_t n_client_config;
+    KnS3Lender *lender;  /* lends keys for tables' folders; NULL = none are lent */
+    bool remote_signing; /* S3 requests are signed for clients */
 } KnFrontContext;
 
 typedef struct KnFront KnFront;

@@ -28,7 +28,8 @@ KnStr kn_rest_make_config(KnRest *rest)
     for (size_t i = 0; i < kn_rest_n_ops; i++) {
         const KnRestOp *op = &kn_rest_ops[i];
         if ((op->flags & KN_REST_HIDDEN) || op->fn == kn_rest_get_config ||
-            op->fn == kn_rest_get_token)
+            op->fn == kn_rest_get_token ||
+            (op->fn == kn_rest_sign_request && !rest->ctx.remote_signing))
             continue;
         kn_buf_printf(&body, "%s\"%s %s\"", first ? "" : ",", op->method, op->path);
         first = false;

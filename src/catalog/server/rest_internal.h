@@ -48,12 +48,21 @@ typedef struct KnRest {
     KnHttpd *httpd;
     KnIdempotency *idempotency;
     KnPlans *plans;
-    KnStr config;             /* the answer of getConfig */
-    KnArena *arena;           /* of what is made once */
-    KnMetric **counts;        /* per operation and class of status */
-    KnMetric **micros;        /* per operation */
-    _Atomic uint64_t next_id; /* of requests whose failure is explained in the log only */
+    KnStr config;              /* the answer of getConfig */
+    KnArena *arena;            /* of what is made once */
+    KnMetric **counts;         /* per operation and class of status */
+    KnMetric **micros;         /* per operation */
+    _Atomic uint64_t next_id;  /* of requests whose failure is explained in the log only */
+    _Atomic int64_t warned_us; /* when it was last said that keys could not be lent */
 } KnRest;
+
+/* How a client that asked for it gets at a table's files: goes into the answer that loads it. */
+typedef struct KnRestLent {
+    const KnTextPair *config; /* besides the front's */
+    size_t n;
+    const char *prefix; /* of storage-credentials: keys are lent; NULL: requests are signed */
+    const char *mark;   /* other for other keys: part of the ETag */
+} KnRestLent;
 
 struct KnRestCall {
     KnRest *rest;
@@ -68,6 +77,7 @@ struct KnRestCall {
     json_t *body;       /* with KN_REST_JSON: an object */
     const KnHttpPair *form;
     size_t n_form;
+    const KnRestLent *lent; /* NULL = nothing */
     KnErr err;
 };
 
@@ -106,6 +116,8 @@ KnCode kn_rest_reply_table(KnRestCall *call, KnDocument *doc, KnErr *err);
 KnCode kn_rest_reply_refs(KnRestCall *call, KnDocument *doc, KnStr metadata, KnErr *err);
 /* Of the document at location, as a whole or with the snapshots of refs only. */
 const char *kn_rest_etag(KnRestCall *call, const char *location, bool refs_only);
+/* "storage-credentials": [...]; none where nothing (NULL) or no keys are lent. */
+void kn_rest_write_credentials(KnBuf *out, const KnRestCall *call, const KnRestLent *lent);
 KnCode kn_rest_reply_view(KnRestCall *call, KnDocument *doc, KnErr *err);
 /* ["a","b"] */
 void kn_rest_write_levels(KnBuf *buf, const char *const *levels, size_t n);
@@ -126,6 +138,24 @@ KN_NODISCARD KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, 
 KnCode kn_rest_asked(KnCode code, KnErr *err);
 /* Frees a JSON document when the request ends. */
 json_t *kn_rest_keep(KnRestCall *call, json_t *doc);
+
+/* ---- rest_lend.c ---- */
+/* The folders in which a table keeps files, as far as this caller may be let in. */
+typedef struct KnRestReach {
+    const char *const *folders; /* kn_core_place() */
+    size_t n;
+    bool write;
+} KnRestReach;
+/* KN_E_UNSUPPORTED: they are not in an object store; KN_E_REFUSED: not for this caller. */
+KN_NODISCARD KnCode kn_rest_reach(KnRestCall *call, const char *location, const json_t *properties,
+                                  KnRestReach *ret, KnErr *err);
+/* What X-Iceberg-Access-Delegation asks for, as far as it can be had, in call->lent. A table can be
+ * loaded without it: that nothing was lent is no failure. */
+void kn_rest_delegate(KnRestCall *call, const KnTableIdent *ident, KnDocument *doc);
+/* Whether a client that asks for it may get something. */
+bool kn_rest_delegates(const KnRestCall *call);
+/* "v1/namespaces/a%1Fb/tables/t" and what is behind it. */
+const char *kn_rest_table_path(KnRestCall *call, const KnTableIdent *ident, const char *behind);
 
 /* ---- rest_config.c ---- */
 /* The answer of getConfig, on the front's arena. */
@@ -152,6 +182,8 @@ KN_REST_OPERATION(unregister_table);
 KN_REST_OPERATION(rename_table);
 KN_REST_OPERATION(report_metrics);
 KN_REST_OPERATION(load_credentials);
+KN_REST_OPERATION(sign_request);
+KN_REST_OPERATION(sign_any);
 KN_REST_OPERATION(commit_transaction);
 KN_REST_OPERATION(plan_scan);
 KN_REST_OPERATION(fetch_plan);

@@ -67,14 +67,50 @@ static void keep_packed(void *arg, KnStr packed)
     (void)kn_document_keep(packing->doc, packing->which, packed);
 }
 
-/* The answer around a document is the same for everybody: packed once, it is kept with it. */
+/* The answer around a document is the same for everybody: packed once, it is kept with it. Not so
+ * one with what was lent: that is for this caller alone. */
 static void use_packed(KnRestCall *call, KnDocument *doc, KnMadeBytes which)
 {
+    if (call->lent)
+        return;
     Packing *packing = kn_arena_alloc(call->arena, sizeof(*packing));
     *packing = (Packing){doc, which};
     call->rsp->packed = kn_document_made(doc, which);
     call->rsp->on_packed = keep_packed;
     call->rsp->on_packed_arg = packing;
+}
+
+static void put_pairs(KnBuf *out, const KnTextPair *pairs, size_t n, bool first)
+{
+    for (size_t i = 0; i < n; i++) {
+        kn_buf_text(out, first && !i ? "" : ",");
+        kn_json_quote(out, kn_str(pairs[i].name));
+        kn_buf_char(out, ':');
+        kn_json_quote(out, kn_str(pairs[i].value));
+    }
+}
+
+static void put_config(KnBuf *out, const KnRestCall *call, const KnRestLent *lent)
+{
+    const KnFrontContext *ctx = &call->rest->ctx;
+    kn_buf_char(out, '{');
+    put_pairs(out, ctx->client_config, ctx->n_client_config, true);
+    if (lent)
+        put_pairs(out, lent->config, lent->n, !ctx->n_client_config);
+    kn_buf_char(out, '}');
+}
+
+void kn_rest_write_credentials(KnBuf *out, const KnRestCall *call, const KnRestLent *lent)
+{
+    kn_buf_text(out, "\"storage-credentials\":[");
+    if (lent && lent->prefix) {
+        kn_buf_text(out, "{\"prefix\":");
+        kn_json_quote(out, kn_str(lent->prefix));
+        kn_buf_text(out, ",\"config\":");
+        put_config(out, call, lent);
+        kn_buf_char(out, '}');
+    }
+    kn_buf_char(out, ']');
 }
 
 /* Metadata-location, the document's own bytes, config: nothing is copied, nothing parsed. */
@@ -88,14 +124,14 @@ static KnCode reply_document(KnRestCall *call, KnDocument *doc, KnStr metadata, 
     else
         kn_buf_text(head, "null");
     kn_buf_text(head, ",\"metadata\":");
-    kn_buf_text(tail, ",\"config\":{");
-    for (size_t i = 0; i < call->rest->ctx.n_client_config; i++) {
-        kn_buf_text(tail, i ? "," : "");
-        kn_json_quote(tail, kn_str(call->rest->ctx.client_config[i].name));
-        kn_buf_char(tail, ':');
-        kn_json_quote(tail, kn_str(call->rest->ctx.client_config[i].value));
+    kn_buf_text(tail, ",\"config\":");
+    put_config(tail, call, call->lent);
+    if (call->lent && call->lent->prefix) {
+        kn_buf_char(tail, ',');
+        kn_rest_write_credentials(tail, call, call->lent);
+        kn_httpd_response_header(call->rsp, "Cache-Control", "no-store");
     }
-    kn_buf_text(tail, "}}");
+    kn_buf_char(tail, '}');
     KN_TRY(kn_buf_check(head, err));
     kn_arena_defer(call->arena, document_done, kn_document_ref(doc));
     call->rsp->status = 200;
@@ -129,9 +165,9 @@ KnCode kn_rest_reply_view(KnRestCall *call, KnDocument *doc, KnErr *err)
 const char *kn_rest_etag(KnRestCall *call, const char *location, bool refs_only)
 {
     char hex[17];
-    return kn_arena_printf(call->arena, "\"%s%s\"",
+    return kn_arena_printf(call->arena, "\"%s%s%s\"",
                            kn_hex64(kn_hash64(location, strlen(location), 0), hex),
-                           refs_only ? "-refs" : "");
+                           refs_only ? "-refs" : "", call->lent ? call->lent->mark : "");
 }
 
 void kn_rest_write_levels(KnBuf *buf, const char *const *levels, size_t n)

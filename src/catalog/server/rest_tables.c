@@ -132,10 +132,15 @@ KnCode kn_rest_load_table(KnRestCall *call, KnErr *err)
     bool refs = false, unchanged = false;
     KnStr metadata = {0};
     KN_TRY(wants_refs(call, &refs, err));
+    if (kn_rest_delegates(call)) { /* which keys are lent is a part of the ETag */
+        KN_TRY(kn_core_table_load(call->rest->ctx.core, &call->ident, &doc, err));
+        kn_rest_delegate(call, &call->ident, doc);
+    }
     KN_TRY(is_unchanged(call, refs, &unchanged, err));
     if (unchanged)
         return KN_OK;
-    KN_TRY(kn_core_table_load(call->rest->ctx.core, &call->ident, &doc, err));
+    if (!doc)
+        KN_TRY(kn_core_table_load(call->rest->ctx.core, &call->ident, &doc, err));
     if (!refs)
         return kn_rest_reply_table(call, doc, err);
     KN_TRY(with_refs_only(doc, &metadata, err));
@@ -155,15 +160,6 @@ static KnCode need_table(KnRestCall *call, KnErr *err)
 {
     const char *location = NULL;
     return kn_core_table_pointer(call->rest->ctx.core, call->arena, &call->ident, &location, err);
-}
-
-/* This server hands out no credentials of its own: clients have theirs. */
-KnCode kn_rest_load_credentials(KnRestCall *call, KnErr *err)
-{
-    KnBuf *body = kn_rest_buf(call);
-    KN_TRY(need_table(call, err));
-    kn_buf_text(body, "{\"storage-credentials\":[]}");
-    return kn_rest_reply_json(call, body, err);
 }
 
 KnCode kn_rest_report_metrics(KnRestCall *call, KnErr *err)
@@ -186,6 +182,7 @@ KnCode kn_rest_create_table(KnRestCall *call, KnErr *err)
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, request.name};
     KN_TRY(kn_core_table_create(call->rest->ctx.core, &ident, &request.create, request.stage, &doc,
                                 err));
+    kn_rest_delegate(call, &ident, doc);
     return kn_rest_reply_table(call, doc, err);
 }
 
@@ -278,6 +275,7 @@ KnCode kn_rest_register_table(KnRestCall *call, KnErr *err)
     KN_TRY(kn_rest_asked(kn_json_opt_bool(call->body, "overwrite", &overwrite, err), err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
     KN_TRY(kn_core_table_register(call->rest->ctx.core, &ident, location, overwrite, &doc, err));
+    kn_rest_delegate(call, &ident, doc);
     return kn_rest_reply_table(call, doc, err);
 }
 

@@ -53,6 +53,22 @@ static void log_start(const Serving *serving)
     }
 }
 
+/* How clients get at files in an object store; a warning where they cannot without keys of their
+ * own. */
+static void log_access(const Serving *serving)
+{
+    bool lends = serving->ctx.lender != NULL, signs = serving->opts->remote_signing;
+    if (!serving->opts->s3.bucket)
+        return;
+    kn_log(lends || signs ? KN_LOG_INFO : KN_LOG_WARN, "catalog", "file-access",
+           KN_F("keys", lends ? "lent" : "none"), KN_F("signing", signs ? "yes" : "no"),
+           KN_F("message", lends ? "clients that ask for it get keys for a table's folder from STS"
+                           : signs ? "clients' requests to the store are signed for them"
+                                   : "clients need keys of their own for the store: none are lent "
+                                     "without --sts-endpoint or --sts-role-arn, and requests are "
+                                     "not signed without --remote-signing"));
+}
+
 static KnCode open_core(Serving *serving, KnArena *arena, KnErr *err)
 {
     KnCoreOptions core = {0};
@@ -61,6 +77,8 @@ static KnCode open_core(Serving *serving, KnArena *arena, KnErr *err)
     KnStr db = kn_str(core.db), warehouse = kn_str(core.warehouse);
     serving->ctx.quick_reads = !kn_str_starts_with(db, KN_STR_LIT("postgres")) &&
                                kn_str_starts_with(warehouse, KN_STR_LIT("file:"));
+    kn_serve_client_config(core.io, arena, &serving->ctx.client_config,
+                           &serving->ctx.n_client_config);
     return KN_OK;
 }
 
@@ -74,7 +92,8 @@ static KnCode open_shared(Serving *serving, KnArena *arena, KnErr *err)
     ctx->cors_origins = opts->cors_origins.items;
     ctx->n_cors_origins = opts->cors_origins.len;
     ctx->tls = (KnHttpdTls){opts->tls_cert, opts->tls_key, opts->tls_client_ca};
-    kn_serve_client_config(opts, arena, &ctx->client_config, &ctx->n_client_config);
+    ctx->remote_signing = opts->remote_signing;
+    KN_TRY(kn_serve_open_lender(opts, &ctx->lender, err));
     KN_TRY(kn_auth_open(&auth, &ctx->auth, err));
     if (opts->audit_log)
         KN_TRY(kn_audit_open(opts->audit_log, &ctx->audit, err));
@@ -121,6 +140,7 @@ static KnCode close_all(Serving *serving, KnErr *err)
         kn_listen_close(&front->listening);
     }
     serving->ctx.core = kn_core_close(serving->ctx.core);
+    serving->ctx.lender = kn_s3_lender_close(serving->ctx.lender);
     serving->ctx.auth = kn_auth_close(serving->ctx.auth);
     serving->ctx.audit = kn_audit_close(serving->ctx.audit);
     if (all)
@@ -138,6 +158,7 @@ static KnCode serve(KnCall *call, Serving *serving, KnErr *err)
     KN_TRY(open_shared(serving, call->arena, err));
     KN_TRY(open_fronts(serving, err));
     log_start(serving);
+    log_access(serving);
     KN_TRY(tell_addresses(call, serving, err));
     while (!kn_stop_wait(AN_HOUR_US))
         (void)malloc_trim(0);

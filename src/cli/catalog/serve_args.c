@@ -19,6 +19,9 @@
         .dflt = (def), .doc = (d)                                                                  \
     }
 
+/* Of AWS; others keep to it. */
+enum { STS_MIN_S = 900, STS_MAX_S = 43200 };
+
 const KnOption kn_serve_rows[KN_SERVE_ROWS] = {
     ROW("warehouse", KN_OPT_TEXT, warehouse, "DIR", "Folder with the tables"),
     ROW("warehouse-uri", KN_OPT_TEXT, warehouse_uri, "URI",
@@ -35,6 +38,15 @@ const KnOption kn_serve_rows[KN_SERVE_ROWS] = {
         "Write lines 'rest PORT', 'grpc PORT' there once the ports answer"),
     ROW("allow-location", KN_OPT_REPEAT, allow_locations, "URI",
         "Clients may put tables there too, besides the warehouse"),
+    ROW("sts-endpoint", KN_OPT_TEXT, sts_endpoint, "URL",
+        "Lend clients keys for a table's folder: by AssumeRole of the STS here (MinIO, SeaweedFS: "
+        "the store's own address)"),
+    ROW("sts-role-arn", KN_OPT_TEXT, sts_role_arn, "ARN",
+        "The role to lend; at AWS this alone is enough"),
+    ROW_DEFAULT("sts-duration", KN_OPT_SECONDS, sts_duration, "S", "3600",
+                "How long lent keys are valid: 900 to 43200"),
+    ROW("remote-signing", KN_OPT_FLAG, remote_signing, NULL,
+        "Sign clients' S3 requests for files of tables that they may read or write"),
     ROW("tokens", KN_OPT_TEXT, tokens, "FILE",
         "Ask for bearer tokens: lines 'NAME sha256:HEX GRANT...'; read again when it changes"),
     ROW_DEFAULT("token-lifetime", KN_OPT_SECONDS, token_lifetime, "S", "3600",
@@ -77,6 +89,22 @@ static KnCode check_bucket(const KnServeOptions *opts, KnErr *err)
     return KN_OK;
 }
 
+/* How clients get at the files. */
+static KnCode check_access(const KnServeOptions *opts, KnErr *err)
+{
+    bool lends = opts->sts_endpoint || opts->sts_role_arn;
+    const char *flag = opts->sts_endpoint     ? "--sts-endpoint"
+                       : opts->sts_role_arn   ? "--sts-role-arn"
+                       : opts->remote_signing ? "--remote-signing"
+                                              : NULL;
+    if (flag && !opts->s3.bucket)
+        return kn_err_set(err, KN_E_INVAL, "%s goes with an s3:// warehouse and --s3-bucket", flag);
+    if (lends && (opts->sts_duration < STS_MIN_S || opts->sts_duration > STS_MAX_S))
+        return kn_err_set(err, KN_E_INVAL, "--sts-duration %.0f: expected %d to %d seconds",
+                          opts->sts_duration, STS_MIN_S, STS_MAX_S);
+    return KN_OK;
+}
+
 static KnCode check_s3(const KnServeOptions *opts, KnErr *err)
 {
     bool s3 = is_s3(opts->warehouse_uri);
@@ -96,6 +124,7 @@ static KnCode check_s3(const KnServeOptions *opts, KnErr *err)
                           opts->warehouse_uri);
     if (detail && !opts->s3.bucket)
         return kn_err_set(err, KN_E_INVAL, "%s needs --s3-bucket", detail);
+    KN_TRY(check_access(opts, err));
     return s3 ? check_bucket(opts, err) : KN_OK;
 }
 
@@ -179,23 +208,34 @@ KnCode kn_serve_core_options(const KnServeOptions *opts, KnArena *arena, KnCoreO
     return kn_io_open_with(kn_str(uri), &opts->s3, &ret->io, err);
 }
 
-void kn_serve_client_config(const KnServeOptions *opts, KnArena *arena, const KnTextPair **ret,
+void kn_serve_client_config(const KnFileIO *io, KnArena *arena, const KnTextPair **ret,
                             size_t *ret_n)
 {
+    KnS3Where where;
     *ret = NULL;
     *ret_n = 0;
-    if (!opts->s3.bucket)
+    if (!kn_s3_where(io, &where))
         return;
-    const char *region = opts->s3.region ? opts->s3.region : "us-east-1";
     KnTextPair *pairs = kn_arena_alloc(arena, 4 * sizeof(*pairs));
     size_t n = 0;
-    if (opts->s3.endpoint)
-        pairs[n++] = (KnTextPair){"s3.endpoint", opts->s3.endpoint};
-    pairs[n++] = (KnTextPair){"s3.region", region};
-    pairs[n++] = (KnTextPair){"client.region", region};
-    pairs[n++] = (KnTextPair){"s3.path-style-access", opts->s3.virtual_hosted ? "false" : "true"};
+    if (where.endpoint)
+        pairs[n++] = (KnTextPair){"s3.endpoint", where.endpoint};
+    pairs[n++] = (KnTextPair){"s3.region", where.region};
+    pairs[n++] = (KnTextPair){"client.region", where.region};
+    pairs[n++] = (KnTextPair){"s3.path-style-access", where.path_style ? "true" : "false"};
     *ret = pairs;
     *ret_n = n;
+}
+
+KnCode kn_serve_open_lender(const KnServeOptions *opts, KnS3Lender **ret, KnErr *err)
+{
+    const KnS3LenderOptions lender = {.s3 = &opts->s3,
+                                      .endpoint = opts->sts_endpoint,
+                                      .role_arn = opts->sts_role_arn,
+                                      .duration_s = (int64_t)opts->sts_duration};
+    if (!opts->sts_endpoint && !opts->sts_role_arn)
+        return KN_OK;
+    return kn_s3_lender_open(&lender, ret, err);
 }
 
 KnCode kn_serve_write_ports(const char *file, const KnServeFront *fronts, size_t n, KnArena *arena,

@@ -12,6 +12,9 @@ typedef struct KnServeOptions {
     const char *rest, *grpc;
     const char *port_file;
     KnS3Options s3;
+    const char *sts_endpoint, *sts_role_arn;
+    double sts_duration;
+    bool remote_signing;
     const char *tokens;
     double token_lifetime;
     const char *tls_cert, *tls_key, *tls_client_ca;
@@ -23,7 +26,7 @@ typedef struct KnServeOptions {
     double drain;
 } KnServeOptions;
 
-enum { KN_SERVE_FRONTS = 2, KN_SERVE_ROWS = 19 };
+enum { KN_SERVE_FRONTS = 2, KN_SERVE_ROWS = 23 };
 extern const KnOption kn_serve_rows[KN_SERVE_ROWS];
 
 /** A front that was asked for. */
@@ -41,9 +44,12 @@ KN_NODISCARD KnCode kn_serve_listen(const KnServeOptions *opts, KnServeFront *fr
 /** Texts live in arena. */
 KN_NODISCARD KnCode kn_serve_core_options(const KnServeOptions *opts, KnArena *arena,
                                           KnCoreOptions *ret, KnErr *err);
-/** What clients are told about the store: where it is, never how to get in. */
-void kn_serve_client_config(const KnServeOptions *opts, KnArena *arena, const KnTextPair **ret,
+/** What all clients are told about the store behind io: where it is, never how to get in. Nothing
+ * when it is no object store. */
+void kn_serve_client_config(const KnFileIO *io, KnArena *arena, const KnTextPair **ret,
                             size_t *ret_n);
+/** What lends keys for tables' folders; NULL where that was not asked for. */
+KN_NODISCARD KnCode kn_serve_open_lender(const KnServeOptions *opts, KnS3Lender **ret, KnErr *err);
 /** Lines "FRONT PORT", complete when the file appears. */
 KN_NODISCARD KnCode kn_serve_write_ports(const char *file, const KnServeFront *fronts, size_t n,
                                          KnArena *arena, KnErr *err);

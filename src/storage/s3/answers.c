@@ -227,12 +227,16 @@ typedef struct StsParse {
 
 static KnCode sts_element(void *arg, KnStr path, KnStr text, KnErr *err)
 {
-    static const char base[] =
-        "AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials/";
+    static const char *const bases[] = {
+        "AssumeRoleResponse/AssumeRoleResult/Credentials/",
+        "AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials/"};
     StsParse *p = arg;
-    if (!kn_str_starts_with(path, KN_STR_LIT(base)) || !text.len)
+    KnStr base = kn_str(bases[0]);
+    if (!kn_str_starts_with(path, base))
+        base = kn_str(bases[1]);
+    if (!kn_str_starts_with(path, base) || !text.len)
         return KN_OK;
-    KnStr name = {path.ptr + sizeof(base) - 1, path.len - (sizeof(base) - 1)};
+    KnStr name = {path.ptr + base.len, path.len - base.len};
     const char *value = kn_arena_strndup(p->arena, text.ptr, text.len);
     if (is(name, "AccessKeyId"))
         p->keys.access_key_id = value;

@@ -88,14 +88,19 @@ static void wipe(const char *text)
         explicit_bzero((char *)(uintptr_t)text, strlen(text));
 }
 
+void kn_s3_keys_wipe(KnS3Keys *keys)
+{
+    wipe(keys->secret_access_key);
+    wipe(keys->session_token);
+    *keys = (KnS3Keys){0};
+}
+
 static void forget(KnS3Credentials *creds)
 {
     if (!creds->arena)
         return;
-    wipe(creds->keys.secret_access_key);
-    wipe(creds->keys.session_token);
+    kn_s3_keys_wipe(&creds->keys);
     creds->arena = kn_arena_free(creds->arena);
-    creds->keys = (KnS3Keys){0};
 }
 
 static const char *copy(KnArena *arena, const char *text)
@@ -103,7 +108,7 @@ static const char *copy(KnArena *arena, const char *text)
     return text && *text ? kn_arena_strdup(arena, text) : NULL;
 }
 
-static void copy_keys(KnArena *arena, const KnS3Keys *from, KnS3Keys *ret)
+void kn_s3_keys_copy(KnArena *arena, const KnS3Keys *from, KnS3Keys *ret)
 {
     *ret = (KnS3Keys){copy(arena, from->access_key_id), copy(arena, from->secret_access_key),
                       copy(arena, from->session_token), from->expires_ms};
@@ -113,7 +118,7 @@ static void keep(KnS3Credentials *creds, const KnS3Keys *keys)
 {
     KnArena *arena = kn_arena_new(0);
     KnS3Keys mine;
-    copy_keys(arena, keys, &mine);
+    kn_s3_keys_copy(arena, keys, &mine);
     forget(creds);
     creds->arena = arena;
     creds->keys = mine;
@@ -163,7 +168,7 @@ KnCode kn_s3_credentials_get(KnS3Credentials *creds, KnArena *arena, KnS3Keys *r
     (void)pthread_mutex_lock(&creds->mutex);
     KnCode rc = freshen(creds, err);
     if (rc == KN_OK)
-        copy_keys(arena, &creds->keys, ret);
+        kn_s3_keys_copy(arena, &creds->keys, ret);
     (void)pthread_mutex_unlock(&creds->mutex);
     return rc;
 }

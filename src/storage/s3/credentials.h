@@ -29,6 +29,11 @@ KN_NODISCARD KnCode kn_s3_credentials_get(KnS3Credentials *creds, KnArena *arena
 /** The store has refused these as expired: true when the next get will bring others. */
 bool kn_s3_credentials_refused(KnS3Credentials *creds, const char *access_key_id);
 
+/** Copies of texts; "" becomes NULL. */
+void kn_s3_keys_copy(KnArena *arena, const KnS3Keys *from, KnS3Keys *ret);
+/** Overwrites the secrets where they lie, and forgets them. */
+void kn_s3_keys_wipe(KnS3Keys *keys);
+
 /* ---- the sources (for this folder) ---- */
 
 typedef enum KnS3Found { KN_S3_NO_KEYS, KN_S3_KEYS } KnS3Found;

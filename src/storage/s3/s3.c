@@ -210,20 +210,32 @@ static KnCode set_endpoint(KnS3 *s3, const KnS3Options *options, KnErr *err)
                           "S3 endpoint '%.200s': expected http[s]://HOST[:PORT] and nothing behind",
                           endpoint);
     s3->host = kn_arena_strndup(s3->arena, url.authority.ptr, url.authority.len);
+    s3->endpoint = kn_arena_printf(s3->arena, "http%s://%s", url.tls ? "s" : "", s3->host);
     s3->tls = url.tls;
     s3->path_style = options->path_style || !options->virtual_hosted;
     return KN_OK;
 }
 
-static KnCode set_region(KnS3 *s3, const KnS3Options *options, KnErr *err)
+const char *kn_s3_option_region(const KnS3Options *options, KnArena *arena)
 {
     static const char *const names[] = {"KNUT_S3_REGION", "SKADE_S3_REGION", "AWS_REGION",
                                         "AWS_DEFAULT_REGION", NULL};
-    s3->region = text_of(s3, options->region, names);
-    if (!s3->region)
-        s3->region = kn_s3_profile_region(s3->arena);
-    if (!s3->region)
-        s3->region = "us-east-1";
+    const char *region = options->region ? options->region : kn_s3_env_first(names);
+    if (region)
+        return kn_arena_strdup(arena, region);
+    region = kn_s3_profile_region(arena);
+    return region ? region : "us-east-1";
+}
+
+const char *kn_s3_option_ca(const KnS3Options *options)
+{
+    static const char *const names[] = {"KNUT_S3_CA", "AWS_CA_BUNDLE", NULL};
+    return options->ca_file ? options->ca_file : kn_s3_env_first(names);
+}
+
+static KnCode set_region(KnS3 *s3, const KnS3Options *options, KnErr *err)
+{
+    s3->region = kn_s3_option_region(options, s3->arena);
     if (!is_bucket_name(kn_str(s3->region)))
         return kn_err_set(err, KN_E_INVAL, "S3 region '%.100s' is no region's name", s3->region);
     return KN_OK;
@@ -231,13 +243,12 @@ static KnCode set_region(KnS3 *s3, const KnS3Options *options, KnErr *err)
 
 static KnCode fill(KnS3 *s3, const KnS3Options *options, KnErr *err)
 {
-    static const char *const ca_names[] = {"KNUT_S3_CA", "AWS_CA_BUNDLE", NULL};
     static const char *const none[] = {NULL};
     KN_TRY(set_endpoint(s3, options, err));
     KN_TRY(set_region(s3, options, err));
     s3->bucket = text_of(s3, options->bucket, none);
     s3->scope = text_of(s3, options->scope, none);
-    s3->ca_file = text_of(s3, options->ca_file, ca_names);
+    s3->ca_file = text_of(s3, kn_s3_option_ca(options), none);
     s3->retry_base_ms = options->retry_base_ms ? options->retry_base_ms : RETRY_MS;
     s3->max_tries = options->max_tries ? options->max_tries : TRIES;
     s3->part_bytes = options->part_bytes ? options->part_bytes : PART;
@@ -281,6 +292,15 @@ static const KnFileIOOps s3_ops = {
     .prepare_dir = kn_s3_prepare_dir,
     .close = s3_close,
 };
+
+bool kn_s3_where(const KnFileIO *io, KnS3Where *ret)
+{
+    const KnS3 *s3 = (const KnS3 *)io;
+    if (io->ops != &s3_ops)
+        return false;
+    *ret = (KnS3Where){s3->endpoint, s3->region, s3->path_style};
+    return true;
+}
 
 KnCode kn_io_s3_open(const KnS3Options *options, KnFileIO **ret, KnErr *err)
 {

@@ -52,5 +52,19 @@ extern const KnOption kn_s3_option_rows[KN_N_S3_OPTIONS];
 
 /** KN_E_INVAL: an endpoint that is no URL, a CA file that is missing. */
 KN_NODISCARD KnCode kn_io_s3_open(const KnS3Options *options, KnFileIO **ret, KnErr *err);
+/** The region, and the CA file (NULL = the system's), that the options come to. */
+const char *kn_s3_option_region(const KnS3Options *options, KnArena *arena);
+const char *kn_s3_option_ca(const KnS3Options *options);
+
+/** Where the store of a FileIO of this scheme is, as its clients have to know. Texts live as long
+ * as it does. */
+typedef struct KnS3Where {
+    const char *endpoint; /* "http[s]://host[:port]"; NULL = AWS's */
+    const char *region;
+    bool path_style; /* of the given endpoint */
+} KnS3Where;
+/** False: the FileIO is of another scheme. */
+bool kn_s3_where(const KnFileIO *io, KnS3Where *ret);
+
 /** Whether a location is of one of the schemes served here. */
 bool kn_s3_is_location(KnStr location);

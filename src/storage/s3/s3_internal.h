@@ -20,7 +20,8 @@ typedef struct KnS3 {
     KnArena *arena; /* of the texts below */
     KnHttpClient *http;
     KnS3Credentials *creds;
-    const char *host; /* of a given endpoint: "host[:port]"; NULL = AWS's, by region */
+    const char *endpoint; /* "http[s]://host[:port]"; NULL = AWS's, by region */
+    const char *host;     /* of a given endpoint: "host[:port]"; NULL = AWS's, by region */
     bool tls;
     bool path_style;
     const char *region;

@@ -46,5 +46,5 @@ KN_NODISCARD KnCode kn_s3_upload_parse(KnArena *arena, KnStr body, const char **
 bool kn_s3_root_is(KnStr body, const char *root);
 
 struct KnS3Keys;
-/** AssumeRoleWithWebIdentity's credentials, in arena. */
+/** The credentials of AssumeRole and AssumeRoleWithWebIdentity, in arena. */
 KN_NODISCARD KnCode kn_s3_sts_parse(KnArena *arena, KnStr body, struct KnS3Keys *ret, KnErr *err);

@@ -6,6 +6,7 @@
         store.bucket("lake")
         knut("table", "create", "--warehouse", "s3://lake/wh", ..., env=store.env)
 """
+import base64
 import datetime
 import hashlib
 import hmac
@@ -57,12 +58,27 @@ class Ended(AssertionError):
     """The store did not come up."""
 
 
-class Seaweed:
-    """tls: the same store also answers at self.tls_endpoint, with the certificate self.ca."""
+# An STS that lends out the role `lake`: all of the bucket of that name.
+ROLE = "arn:aws:iam::000000000000:role/lake"
+STS = {
+    "sts": {"tokenDuration": "1h", "maxSessionLength": "12h", "issuer": "tests",
+            "signingKey": base64.b64encode(b"known to the tests and nobody else").decode()},
+    "policy": {"defaultEffect": "Deny", "storeType": "memory"},
+    "policies": [{"name": "lake", "document": {"Version": "2012-10-17", "Statement": [
+        {"Effect": "Allow", "Action": ["s3:*"], "Resource": ["arn:aws:s3:::lake", "arn:aws:s3:::lake/*"]}]}}],
+    "roles": [{"roleName": "lake", "roleArn": ROLE, "attachedPolicies": ["lake"], "trustPolicy": {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": ["sts:AssumeRole"]}]}}]}
 
-    def __init__(self, folder, tls=False, extra=()):
+
+class Seaweed:
+    """tls: the same store also answers at self.tls_endpoint, with the certificate self.ca. sts: the store has an STS at
+    its own address, whose role is ROLE."""
+
+    def __init__(self, folder, tls=False, sts=False, extra=()):
         self.folder = Path(folder)
         self.extra = list(extra)
+        self.sts = sts
         self.tls = tls
         self.process = None
 
@@ -80,6 +96,9 @@ class Seaweed:
         self.config.write_text(json.dumps({"identities": [{
             "name": "test", "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
             "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}))
+        if self.sts:
+            (self.folder / "sts.json").write_text(json.dumps(STS))
+            self.extra.append(f"-s3.iam.config={self.folder / 'sts.json'}")
         for attempt in range(3):  # another process may take a port between our look and weed's bind
             try:
                 return self.start()
@@ -148,26 +167,30 @@ class Seaweed:
 
     # -- a small client of its own: what the program does is checked by another implementation --
 
-    def request(self, method, path, query="", body=b""):
+    def request(self, method, path, query="", body=b"", keys=None):
+        """keys: (id, secret, session token) instead of the store's own pair."""
+        key, secret, token = keys or (KEY, SECRET, None)
         now = datetime.datetime.now(datetime.timezone.utc)
         stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
         payload = hashlib.sha256(body).hexdigest()
         host = f"127.0.0.1:{self.port}"
         path = urllib.parse.quote(path, safe="/-._~")
-        names = "host;x-amz-content-sha256;x-amz-date"
-        canonical = "\n".join([method, path, query, f"host:{host}", f"x-amz-content-sha256:{payload}",
-                               f"x-amz-date:{stamp}", "", names, payload])
+        headers = {"x-amz-content-sha256": payload, "x-amz-date": stamp}
+        if token:
+            headers["x-amz-security-token"] = token
+        names = ";".join(["host", *headers])
+        lines = [f"{name}:{value}" for name, value in {"host": host, **headers}.items()]
+        canonical = "\n".join([method, path, query, *lines, "", names, payload])
         scope = f"{day}/{REGION}/s3/aws4_request"
         text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
-        key = b"AWS4" + SECRET.encode()
+        signing = b"AWS4" + secret.encode()
         for part in (day, REGION, "s3", "aws4_request"):
-            key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-        signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+            signing = hmac.new(signing, part.encode(), hashlib.sha256).digest()
+        signature = hmac.new(signing, text.encode(), hashlib.sha256).hexdigest()
         request = urllib.request.Request(
             f"{self.endpoint}{path}{'?' + query if query else ''}", data=body or None, method=method, headers={
-                "x-amz-date": stamp, "x-amz-content-sha256": payload,
-                "Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/{scope}, SignedHeaders={names}, "
-                                 f"Signature={signature}"})
+                **headers, "Authorization": f"AWS4-HMAC-SHA256 Credential={key}/{scope}, SignedHeaders={names}, "
+                                            f"Signature={signature}"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=30) as answer:
             return answer.read()
