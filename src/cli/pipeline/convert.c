@@ -9,6 +9,7 @@
 typedef struct ConvertOptions {
     KnCommonOptions common;
     const char *from, *to, *out;
+    bool strict;
 } ConvertOptions;
 
 static const KnOption rows[] = {
@@ -17,13 +18,17 @@ static const KnOption rows[] = {
      .type = KN_OPT_TEXT,
      .offset = offsetof(ConvertOptions, to),
      .value = "FORM",
-     .doc = "How to write it down: ron, json (default: by the extension of --out)"},
+     .doc = "How to write it down: ron, json, sql (default: by the extension of --out)"},
     {.name = "out",
      .type = KN_OPT_TEXT,
      .letter = 'o',
      .offset = offsetof(ConvertOptions, out),
      .value = "FILE",
      .doc = "Write to this file, which is replaced as a whole (default: standard output)"},
+    {.name = "strict",
+     .type = KN_OPT_FLAG,
+     .offset = offsetof(ConvertOptions, strict),
+     .doc = "Write nothing where the form cannot say all of the pipeline"},
 };
 
 static KnCode print(const KnSurface *surface, const KnPipeline *pipeline, KnNotes *notes,
@@ -34,6 +39,21 @@ static KnCode print(const KnSurface *surface, const KnPipeline *pipeline, KnNote
     KN_TRY(surface->write(pipeline, &text, notes, err));
     bool newline = text.len > 0 && text.data[text.len - 1] == '\n';
     return kn_out_line((KnStr){text.data, text.len - newline}, err);
+}
+
+/* Would something be left out? Then it is named, and nothing is written. */
+static KnCode refuse_losses(const KnCall *call, const KnSurface *surface,
+                            const KnPipeline *pipeline, KnErr *err)
+{
+    KN_BUF_AUTO text = {0};
+    KN_NOTES_AUTO losses = {.arena = call->arena};
+    kn_buf_init(&text, (size_t)64 << 20);
+    KN_TRY(surface->write(pipeline, &text, &losses, err));
+    kn_args_notes(call, &losses);
+    if (losses.list.len > 0)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "%s: %s cannot say %zu things of it (--strict)",
+                          kn_args_file(call), surface->name, losses.list.len);
+    return KN_OK;
 }
 
 static KnCode report(const KnCall *call, const KnSurface *surface, const KnPipeline *pipeline,
@@ -63,6 +83,8 @@ static KnCode run(KnCall *call, KnErr *err)
     KN_NOTES_AUTO notes = {.arena = call->arena};
     const KnPipeline *pipeline;
     KN_TRY(kn_args_pipeline(call, opts->from, &notes, &pipeline, err));
+    if (opts->strict)
+        KN_TRY(refuse_losses(call, to, pipeline, err));
     KnCode rc = opts->out ? kn_pipeline_save(pipeline, opts->out, to, &notes, err)
                           : print(to, pipeline, &notes, err);
     if (rc != KN_OK)
@@ -77,9 +99,10 @@ const KnCommand kn_cmd_pipeline_convert = {
     .summary = "Write a pipeline down in another form",
     .about =
         "  knut pipeline convert sales.ron --to json\n"
-        "  knut pipeline convert sales.json -o sales.ron\n\n"
+        "  knut pipeline convert sales.sql -o sales.ron\n\n"
         "What was read is not checked: 'knut pipeline check' does that. Fields that are not known\n"
-        "are left out, and named on standard error with the nearest name that is.",
+        "are left out, and named on standard error with the nearest name that is; so is what SQL\n"
+        "cannot say.",
     .options_size = sizeof(ConvertOptions),
     .rows = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),

@@ -25,7 +25,10 @@ KnCode kn_args_pipeline(const KnCall *call, const char *from, KnNotes *notes,
         KN_TRY(kn_call_engine_open(call, &ce, err));
         load.session = ce.session;
     }
-    return kn_pipeline_load(call->arena, &load, notes, ret, err);
+    KnCode rc = kn_pipeline_load(call->arena, &load, notes, ret, err);
+    if (rc != KN_OK) /* what else is wrong stands in the notes */
+        kn_args_notes(call, notes);
+    return rc;
 }
 
 void kn_args_notes(const KnCall *call, const KnNotes *notes)

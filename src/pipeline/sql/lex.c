@@ -115,9 +115,7 @@ static bool quoted(KnSdpLex *lex, char quote, bool backslashes)
     step(lex);
     while (more(lex)) {
         char c = (char)peek(lex, 0);
-        if (c == '\\' && backslashes) {
-            steps(lex, 2);
-        } else if (c == quote && (char)peek(lex, 1) == quote) {
+        if ((c == '\\' && backslashes) || (c == quote && (char)peek(lex, 1) == quote)) {
             steps(lex, 2);
         } else {
             step(lex);
@@ -309,7 +307,7 @@ static size_t escape(KnBuf *out, KnStr text, size_t i)
         return 0;
     if (c == '%' || c == '_') /* kept for LIKE, as Spark does */
         kn_buf_char(out, '\\');
-    kn_buf_char(out, known ? to[known - from] : c);
+    kn_buf_append(out, known ? &to[known - from] : &c, 1);
     return 1;
 }
 

@@ -45,9 +45,9 @@ static inline KnStr kn_sdp_text(const KnSdpLex *lex, const KnSdpToken *token)
 /** Line and column (in characters) of a byte. */
 void kn_sdp_place(KnStr text, size_t at, size_t *ret_line, size_t *ret_column);
 /** What a name between quotes means. */
-void kn_sdp_unquote_name(KnBuf *out, KnStr quoted);
+void kn_sdp_unquote_name(KnBuf *out, KnStr text);
 /** What a text of a definition means: escapes, raw, either quote. False: an escape that is none
  * (\u of fewer than four digits, of no character). */
-bool kn_sdp_unquote_text(KnBuf *out, KnStr quoted);
+bool kn_sdp_unquote_text(KnBuf *out, KnStr text);
 bool kn_sdp_is_word_start(unsigned char c);
 bool kn_sdp_is_word_part(unsigned char c);

@@ -60,7 +60,7 @@ KnCode kn_sdp_name(KnSdpParser *p, const char **ret)
     KN_BUF_AUTO name = {.max = MAX_NAME};
     KnSdpToken first = p->tok;
     do {
-        const char *part;
+        const char *part = NULL;
         KN_TRY(kn_sdp_ident(p, &part));
         if (name.len > 0)
             kn_buf_char(&name, '.');
@@ -174,7 +174,7 @@ KnCode kn_sdp_names(KnSdpParser *p, KnutNames *ret)
     KnSdpStrings names = {0};
     KnCode rc = kn_sdp_expect(p, "(");
     while (rc == KN_OK) {
-        const char *name;
+        const char *name = NULL;
         rc = kn_sdp_name(p, &name);
         if (rc != KN_OK)
             break;
@@ -222,7 +222,7 @@ KnCode kn_sdp_exprs(KnSdpParser *p, KnutNames *ret)
     KnSdpStrings exprs = {0};
     KnCode rc = kn_sdp_expect(p, "(");
     while (rc == KN_OK) {
-        const char *text;
+        const char *text = NULL;
         rc = kn_sdp_expr(p, at_comma_or_bracket, "a column or a transform of one", &text);
         if (rc != KN_OK)
             break;
@@ -256,7 +256,7 @@ KnCode kn_sdp_key(KnSdpParser *p, const char **ret)
     if (!kn_sdp_at_name(p))
         return kn_sdp_expected(p, "a property's key");
     do {
-        const char *part;
+        const char *part = NULL;
         KN_TRY(kn_sdp_ident(p, &part));
         if (key.len > 0)
             kn_buf_char(&key, '.');
@@ -298,7 +298,7 @@ static KnCode pairs_in(KnSdpParser *p, Pairs *pairs)
 {
     KN_TRY(kn_sdp_expect(p, "("));
     while (!kn_sdp_at(p, ")")) {
-        KnutPair pair;
+        KnutPair pair = {0};
         KN_TRY(kn_sdp_key(p, &pair.key));
         if (!kn_sdp_accept(p, "=>"))
             (void)kn_sdp_accept(p, "=");
@@ -426,7 +426,7 @@ static KnCode interval_parts(KnSdpParser *p, KnSdpToken first, uint64_t *ret_ms)
 KnCode kn_sdp_interval(KnSdpParser *p, uint64_t *ret_ms)
 {
     KnSdpToken first = p->tok;
-    const char *text;
+    const char *text = NULL;
     if (kn_sdp_accept(p, "INTERVAL"))
         return interval_parts(p, first, ret_ms);
     KN_TRY(kn_sdp_literal(p, "an interval", &text));

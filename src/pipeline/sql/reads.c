@@ -60,7 +60,8 @@ static void add_table(Reader *r, const json_t *node, const Scope *scope)
     json_int_t at = json_integer_value(json_object_get(node, "query_location"));
     size_t place = at >= 0 && (size_t)at < r->query.len ? (size_t)at : 0;
     bool qualified = *parts[0] || *parts[1];
-    if (r->query.ptr[place] == '\'' || (!qualified && is_cte(scope, parts[2])))
+    bool file = r->query.len > 0 && r->query.ptr[place] == '\'';
+    if (file || (!qualified && is_cte(scope, parts[2])))
         return;
     KN_BUF_AUTO name = {.max = MAX_TREE};
     for (size_t i = 0; i < 3; i++)

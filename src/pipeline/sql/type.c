@@ -290,10 +290,10 @@ static size_t item_len(KnStr text)
             quoted = !quoted;
         else if (!quoted && c == '(')
             depth++;
-        else if (!quoted && c == ')' && depth-- == 0)
+        else if (!quoted && depth == 0 && (c == ')' || c == ','))
             return i;
-        else if (!quoted && c == ',' && depth == 0)
-            return i;
+        else if (!quoted && c == ')')
+            depth--;
     }
     return text.len;
 }

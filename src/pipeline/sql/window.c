@@ -98,7 +98,7 @@ static KnCode window_of(Window *w, Range item, KnutWindow *ret)
 {
     bool session = is(w, item.from, "session_window");
     size_t at = item.from + 2;
-    uint64_t size, slide;
+    uint64_t size = 0, slide;
     w->query->window_place = w->tokens[item.from];
     w->query->window_column = w->tokens[at];
     if (w->tokens[at].kind != KN_SDP_WORD && w->tokens[at].kind != KN_SDP_QUOTED)

@@ -269,7 +269,7 @@ static void prove(KnSdpWriter *w)
         kn_notes_add(w->notes, 0, 0, "the script cannot be read back: %.400s", err.msg);
 }
 
-static KnCode write_with(KnSession *session, const KnPipeline *pipeline, KnBuf *out, KnNotes *notes,
+KnCode kn_sdp_write_with(KnSession *session, const KnPipeline *pipeline, KnBuf *out, KnNotes *notes,
                          KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new((size_t)64 << 10);
@@ -296,7 +296,7 @@ KnCode kn_sdp_write(const KnPipeline *pipeline, KnBuf *out, KnNotes *notes, KnEr
     if (rc == KN_OK)
         rc = kn_session_open(engine, &session, err);
     if (rc == KN_OK)
-        rc = write_with(session, pipeline, out, notes, err);
+        rc = kn_sdp_write_with(session, pipeline, out, notes, err);
     session = kn_session_close(session);
     engine = kn_engine_close(engine);
     return rc;

@@ -3,7 +3,7 @@
  * test_sql_write.c - pipelines as SQL: read(write(p)) == p for what SQL can say, and the names of
  * what it cannot.
  *
- * KN_TEST_SEED repeats a run, KN_TEST_STEPS says how many pipelines (20).
+ * KN_TEST_SEED repeats a run, KN_TEST_STEPS says how many pipelines (50).
  */
 #include <stdlib.h>
 #include <time.h>
@@ -61,6 +61,17 @@ static void flows_survive(void **state)
         "UPDATES APPLY AS DELETE WHEN op = 'D' AND `x y` APPLY AS TRUNCATE WHEN op = 'T' SEQUENCE "
         "BY ts COLUMNS (id, ts) STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (city);\n"
         "APPLY CHANGES INTO m FROM (SELECT * FROM x WHERE y) KEYS (a) SEQUENCE BY b;");
+}
+
+static void the_surface_brings_its_own_engine(void **state)
+{
+    Script *s = *state;
+    KN_BUF_AUTO out = {.max = 1000};
+    const KnPipeline *p = script_read(s, "CREATE MATERIALIZED VIEW a AS SELECT * FROM `b c`");
+    assert_int_equal(kn_surface_sql.write(p, &out, &s->notes, &s->err), KN_OK);
+    assert_string_equal(out.data, "SET pipeline.name = 'p';\n\n"
+                                  "CREATE MATERIALIZED VIEW a\nAS SELECT * FROM `b c`;\n");
+    assert_string_equal(script_notes(s), "");
 }
 
 static void what_is_own_stays_where_it_was(void **state)
@@ -416,7 +427,7 @@ static void random_pipelines_survive(void **state)
 {
     Script *s = *state;
     uint64_t seed = from_environment("KN_TEST_SEED", (uint64_t)time(NULL));
-    uint64_t steps = from_environment("KN_TEST_STEPS", 20);
+    uint64_t steps = from_environment("KN_TEST_STEPS", 50);
     print_message("KN_TEST_SEED=%llu\n", (unsigned long long)seed);
     Dice dice = {.arena = s->arena, .rng = {seed}};
     for (uint64_t i = 0; i < steps; i++) {
@@ -436,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(definitions_survive),
         test(flows_survive),
+        test(the_surface_brings_its_own_engine),
         test(what_is_own_stays_where_it_was),
         test(what_sql_cannot_say_is_named),
         test(what_does_not_read_back_is_named_too),
