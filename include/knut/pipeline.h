@@ -332,8 +332,8 @@ void knut_pipeline_property(KnutPipeline *pipeline, const char *key, const char 
 const KnutPipelineSpec *knut_pipeline_spec(const KnutPipeline *pipeline);
 bool knut_pipeline_equal(const KnutPipeline *a, const KnutPipeline *b);
 
-/** Read a document. form is "ron" or "json"; NULL, where there is a file, = by its extension. What
- * is wrong is named with line and column. Fields that are not known are left out:
+/** Read a document. form is "ron", "json" or "sql"; NULL, where there is a file, = by its
+ * extension. What is wrong is named with line and column. Fields that are not known are left out:
  * knut_pipeline_check() tells of them. */
 KnCode knut_pipeline_load(const char *file, const char *form, KnutPipeline **ret, KnErr *err);
 KnCode knut_pipeline_parse(const char *text, size_t len, const char *form, KnutPipeline **ret,

@@ -48,6 +48,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_catalog_token,
     &kn_cmd_pipeline_check,
     &kn_cmd_pipeline_convert,
+    &kn_cmd_pipeline_graph,
     &kn_cmd_pipeline_run,
     &kn_cmd_pipeline_plan,
     &kn_cmd_help,

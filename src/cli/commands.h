@@ -50,5 +50,6 @@ extern const KnCommand kn_cmd_catalog_serve;
 extern const KnCommand kn_cmd_catalog_token;
 extern const KnCommand kn_cmd_pipeline_check;
 extern const KnCommand kn_cmd_pipeline_convert;
+extern const KnCommand kn_cmd_pipeline_graph;
 extern const KnCommand kn_cmd_help;
 extern const KnCommand kn_cmd_version;

@@ -16,7 +16,7 @@ COMMANDS = ["demo", "table list", "table create", "table alter", "table append",
             "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "cdc ddl",
             "catalog release",
             "catalog commits", "catalog backup", "catalog verify", "catalog heal",
-            "catalog serve", "catalog token", "pipeline check", "pipeline convert",
+            "catalog serve", "catalog token", "pipeline check", "pipeline convert", "pipeline graph",
             "pipeline run", "pipeline plan", "help", "version"]
 ROWS = "SELECT range AS id, 'n' || range AS name FROM range(5)"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines as documents: converted without loss, checked as a whole, refused by line and column."""
 import json
+import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -116,3 +117,31 @@ def test_a_file_that_cannot_be_read_or_written(knut, tmp_path):
     (tmp_path / "d.json").mkdir()
     knut("pipeline", "convert", tmp_path / "p.ron", "-o", tmp_path / "d.json").fails(2, "d.json", "folder")
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["bytes.ron", "p.ron"]
+
+
+# ---- pictures ----
+
+
+def test_a_graph_shows_who_reads_and_writes_what(knut):
+    sample = TOP / "tests/data/pipelines/streaming.ron"
+    text = knut("pipeline", "graph", sample).ok().out
+    assert "[table] click_counts\n    <- f_clicks (streaming) from kafka\n" in text
+    dot = knut("pipeline", "graph", sample, "--format", "dot").ok().out
+    assert dot.startswith('digraph "clicks" {') and 'n1 -> n0 [label="f_clicks", style=dashed];' in dot
+    mermaid = knut("pipeline", "graph", sample, "--format", "mermaid").ok().out
+    assert mermaid.splitlines()[0] == "flowchart LR" and 'n1 -.->|"f_clicks"| n0' in mermaid
+
+
+def test_a_picture_of_any_pipeline_is_whole_xml(knut, wrong, tmp_path):
+    name = '<a href="x">&\'\n'
+    spec = {"name": name, "datasets": [{"name": name, "output_type": "sink", "path": name}],
+            "flows": [{"name": name, "target": name, "reads": ["]]>", "é" * 100], "kind": "batch"}]}
+    (tmp_path / "hostile.json").write_text(json.dumps(spec))
+    for document, boxes in ((wrong, 4), (tmp_path / "hostile.json", 3)):
+        picture = ET.fromstring(knut("pipeline", "graph", document, "--format", "svg").ok().out)
+        assert len(picture.findall(".//{*}rect")) == boxes
+
+
+def test_a_form_of_picture_that_is_none(knut, wrong):
+    knut("pipeline", "graph", wrong, "--format", "png").fails(2, "text.dot.mermaid.svg")
+    knut("pipeline", "graph").fails(2, "one FILE")
