@@ -39,6 +39,7 @@ const KnCommand *const kn_commands[] = {
     &kn_cmd_cdc_check,
     &kn_cmd_cdc_reload,
     &kn_cmd_cdc_ddl,
+    &kn_cmd_cdc_selftest,
     &kn_cmd_catalog_release,
     &kn_cmd_catalog_commits,
     &kn_cmd_catalog_backup,

@@ -46,6 +46,7 @@ extern const KnCommand kn_cmd_cdc_status;
 extern const KnCommand kn_cmd_cdc_check;
 extern const KnCommand kn_cmd_cdc_reload;
 extern const KnCommand kn_cmd_cdc_ddl;
+extern const KnCommand kn_cmd_cdc_selftest;
 extern const KnCommand kn_cmd_catalog_serve;
 extern const KnCommand kn_cmd_catalog_token;
 extern const KnCommand kn_cmd_pipeline_check;

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import loads
 from faults import Faults
 from state import Exists, State
-from tables import Column, Crash, Plan, parse_type
+from tables import Column, Crash, Plan, as_text, parse_type
 from wire import Gone, listen, serve
 
 REQUIRED = ("expect", "content-length", "label", "group_commit", "timeout", "timezone", "format", "columns",
@@ -172,6 +172,15 @@ class Doris:
             table = table_of(m[1])
             return {"type": "result_set", "meta": [{"name": "count(*)"}],
                     "data": [[len(self.state.rows(table.db, table.name))]], "time": 1}
+        if m := re.match(r"SELECT CAST\(`(\w+)` AS STRING\) FROM (\S+) WHERE `id` = (\d+)$", sql, re.I):
+            table = table_of(m[2])
+            found = [r[m[1]] for r in self.state.rows(table.db, table.name) if r["id"] == int(m[3])]
+            return {"type": "result_set", "meta": [{"name": m[1]}],
+                    "data": [[as_text(v, table.column(m[1]).type)] for v in found], "time": 1}
+        if m := re.match(r"DROP TABLE IF EXISTS (.+)$", sql, re.I):
+            names = re.findall(r"`([^`]+)`", m[1])
+            self.state.drop(*names)
+            return {"type": "exec_status", "status": {}, "time": 1}
         if m := re.match(r"TRUNCATE TABLE (.+)$", sql, re.I):
             table = table_of(m[1])
             self.state.truncate(table.db, table.name)
@@ -367,6 +376,8 @@ class Doris:
             answer = {}
         elif what == "states":
             answer = self.state.states(arg["db"])
+        elif what == "tables":
+            answer = self.state.tables()
         elif what == "keep":
             self.state.keep_newest = arg["newest"]
             answer = {}

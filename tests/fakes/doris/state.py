@@ -99,6 +99,10 @@ class State:
         with self.lock:
             self.db.execute("UPDATE tables SET ddl = ? WHERE db = ? AND name = ?", (table.ddl(), table.db, table.name))
 
+    def tables(self):
+        with self.lock:
+            return self.db.execute("SELECT db, name FROM tables ORDER BY 1, 2").fetchall()
+
     def databases(self):
         with self.lock:
             return {r[0] for r in self.db.execute("SELECT DISTINCT db FROM tables")}
@@ -109,6 +113,11 @@ class State:
             # Loads in flight wrote into partitions that are no more.
             self.db.execute("UPDATE txns SET staged = '[]' WHERE db = ? AND tbl = ? AND state IN "
                             "('PREPARE', 'PRECOMMITTED')", (db, name))
+
+    def drop(self, db, name):
+        self.truncate(db, name)
+        with self.lock:
+            self.db.execute("DELETE FROM tables WHERE db = ? AND name = ?", (db, name))
 
     def rows(self, db, name):
         with self.lock:

@@ -321,6 +321,23 @@ _SCALARS = {**dict.fromkeys(INTEGERS, _integer), "BOOLEAN": _boolean, "FLOAT": _
             "STRING": _string, "JSON": _json, "VARIANT": _json, "IPV4": _address, "IPV6": _address}
 
 
+def as_text(value, kind):
+    """CAST(value AS STRING) of a value as cast() gives it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if not kind.children:
+        return str(value)
+    shown = [["null" if v is None else as_text(v, t) for v, t in zip(row, types, strict=True)] for row, types in (
+        [(v, [kind.children[0][1]] if kind.name == "ARRAY" else [t for _, t in kind.children]) for v in
+         ([[v] for v in value] if kind.name == "ARRAY" else value if kind.name == "MAP" else [list(value.values())])])]
+    if kind.name == "ARRAY":
+        return "[" + ", ".join(row[0] for row in shown) + "]"
+    pairs = shown if kind.name == "MAP" else list(zip(value, shown[0], strict=True))
+    return "{" + ", ".join(f'"{k}":{v}' for k, v in pairs) + "}"
+
+
 # ---- the columns header ----
 
 def parse_columns(header, table):
