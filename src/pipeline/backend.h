@@ -65,12 +65,24 @@ static inline void kn_run_cancel(KnRunControl *control)
     atomic_store(&control->cancelled, true);
 }
 
+typedef struct KnTable KnTable;
+
+/* How a run opens Iceberg tables: whoever knows catalogs hands it in. */
+typedef struct KnRunTables {
+    /** name: "ns.t". The run frees the table before the opener goes. */
+    KnCode (*open)(void *arg, const char *name, KnTable **ret, KnErr *err);
+    void *arg;
+} KnRunTables;
+
 typedef struct KnRunOptions {
     KnEngineOptions engine;
-    KnutNames select;            /* datasets that are wanted, with what they need; none = all */
-    KnutNames full_refresh;      /* datasets that are made anew; "all" = every one */
-    bool once;                   /* what is there now, whatever the triggers say */
-    bool dry;                    /* all is planned and bound, nothing computed */
+    KnutNames select;          /* datasets that are wanted, with what they need; none = all */
+    KnutNames full_refresh;    /* datasets that are made anew; "all" = every one */
+    bool once;                 /* what is there now, whatever the triggers say */
+    bool dry;                  /* all is planned and bound, nothing computed */
+    const KnRunTables *tables; /* NULL = there is no catalog */
+    const char *run_id; /* the caller's: what a run of this id put into a table is not put there
+                           again; NULL = a new one */
     const KnFeedOptions *memory; /* rows of ours, by the name that flows read */
     size_t n_memory;
     KnRunEventFn on_event; /* or NULL */

@@ -145,7 +145,7 @@ def test_bad_documents_are_answered_in_one_line(shop):
     shop.write()
     broken(shop, 'cols: ["region"]', 'cols: ["days(at)"]').fails(3, r"partition transform `days\(at\)`")
     shop.write()
-    broken(shop, 'format: "parquet"', 'format: "orc"').fails(3, "format orc", "parquet, csv and json")
+    broken(shop, 'format: "parquet"', 'format: "orc"').fails(3, "format orc", "parquet, csv, json and iceberg")
     shop.write()
     shop.orders.write_bytes(b"no such thing")
     shop.run().fails(1, "orders.parquet")
@@ -168,3 +168,77 @@ def test_what_does_not_fit_in_memory_goes_to_disk(knut, tmp_path):
     knut("pipeline", "run", tmp_path / "big.json", "--memory-limit", "64MiB", "--threads", "1").ok()
     assert duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/out.parquet'").fetchone() == (800000,)
     assert list(knut.tmp.iterdir()) == []
+
+
+# ---- tables ----
+
+TABLES = """#![enable(implicit_some)]
+(name: "lake", default_database: "ns", inputs: [(name: "orders", format: "iceberg", path: "ns.t")],
+ datasets: [(name: "big", output_type: sink, format: "iceberg", path: "big", write_mode: MODE)],
+ flows: [(name: "f", target: "big", reads: ["orders"], kind: batch,
+    query: "SELECT id, name FROM orders WHERE id >= 5",
+    expectations: [(name: "named", constraint: "name <> 'n7'", on_violation: ACTION)])])
+"""
+
+
+class Lake:
+    def __init__(self, table, folder):
+        self.orders, self.document = table, folder / "lake.ron"
+        self.orders.create("id long required, name string")
+        self.big = type(table)(table.knut, table.warehouse, "ns.big").create("id long, name string")
+        self.write("append")
+
+    def write(self, mode, action="drop"):
+        self.document.write_text(TABLES.replace("MODE", mode).replace("ACTION", action))
+
+    def run(self, *words, **more):
+        return self.orders.knut("pipeline", "run", self.document, "--warehouse", self.orders.warehouse, *words, **more)
+
+    def ids(self):
+        return sorted(row["id"] for row in self.big.rows())
+
+
+@pytest.fixture
+def lake(table, tmp_path):
+    return Lake(table, tmp_path)
+
+
+def test_a_table_is_read_and_another_written_as_one_snapshot(lake):
+    lake.run().ok()  # a table without snapshots has no rows
+    lake.orders.append("SELECT range AS id, 'n' || range AS name FROM range(10)")
+    lake.orders.delete("id = 9")
+    done = lake.run("--output", "json").ok().rows
+    assert lake.ids() == [5, 6, 8]
+    wrote = next(e for e in done if "wrote" in e["message"])
+    assert wrote["metrics"]["rows"] == 3 and "iceberg, snapshot" in wrote["message"]
+    summary = next(s for s in lake.big.metadata()["snapshots"] if s["summary"].get("added-records") == "3")["summary"]
+    assert (summary["knut.pipeline"], summary["knut.pipeline.dataset"]) == ("lake", "big")
+    lake.run().ok()
+    assert lake.ids() == [5, 5, 6, 6, 8, 8]
+    lake.write("overwrite")
+    lake.run().ok()
+    assert lake.ids() == [5, 6, 8]
+
+
+def test_a_run_with_an_id_adds_its_rows_once(lake):
+    lake.orders.append("SELECT range AS id, 'n' || range AS name FROM range(10)")
+    assert lake.run("--run-id", "monday", env={"KNUT_FAULT": "pipeline-committed:1:kill"}).rc == -9
+    for _ in range(2):
+        lake.run("--run-id", "monday").ok()
+        assert lake.ids() == [5, 6, 8, 9]
+    assert lake.run("--run-id", "tuesday", env={"KNUT_FAULT": "pipeline-commit:1:kill"}).rc == -9
+    lake.run("--run-id", "tuesday").ok()
+    assert lake.ids() == sorted([5, 6, 8, 9] * 2)
+
+
+def test_a_table_is_left_alone_when_an_expectation_fails(lake):
+    lake.orders.append("SELECT range AS id, 'n' || range AS name FROM range(10)")
+    lake.write("append", action="fail")
+    lake.run().fails(3, "expectation `named` FAILED")
+    assert lake.big.history() == []
+
+
+def test_a_table_needs_a_catalog_and_must_be_there(lake, tmp_path):
+    lake.orders.knut("pipeline", "run", lake.document).fails(3, "which catalog")
+    lake.document.write_text(lake.document.read_text().replace('path: "ns.t"', 'path: "ns.none"'))
+    lake.run().fails((1, 2), "ns.none")

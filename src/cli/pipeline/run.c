@@ -13,11 +13,19 @@
 
 typedef struct RunOptions {
     KnCommonOptions common;
+    KnLocator loc;
     KnRunArgs args;
+    const char *run_id;
     bool dry;
 } RunOptions;
 
 static const KnOption run_rows[] = {
+    {.name = "run-id",
+     .type = KN_OPT_TEXT,
+     .offset = offsetof(RunOptions, run_id),
+     .value = "ID",
+     .doc =
+         "A run of this id adds its rows to an Iceberg table once, however often it is repeated"},
     {.name = "dry",
      .type = KN_OPT_FLAG,
      .offset = offsetof(RunOptions, dry),
@@ -56,7 +64,10 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     const KnPipeline *pipeline = NULL;
     KnRunOptions run = {0};
     Printer printer = {.format = (KnOutputFormat)call->common->output};
+    KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
+    run.tables = kn_args_run_tables(&catalog);
+    run.run_id = opts->run_id;
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     run.dry = opts->dry;
     run.on_event = print_event;
@@ -94,7 +105,9 @@ static KnCode plan_pipeline(KnCall *call, KnErr *err)
     const KnBackend *backend = &kn_backend_native;
     const KnPipeline *pipeline = NULL;
     KnRunOptions run = {0};
+    KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
+    run.tables = kn_args_run_tables(&catalog);
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 8);
     KnCode rc = backend->plan(pipeline, &run, print_step, out, err);
@@ -109,6 +122,7 @@ const KnCommand kn_cmd_pipeline_run = {
     .about = "  knut pipeline run daily.ron --input orders=/data/orders.parquet\n"
              "Targets change at the end, each in one step: a run that fails has written nothing.",
     .options_size = sizeof(RunOptions),
+    .locator = offsetof(RunOptions, loc),
     .rows = run_rows,
     .n_rows = sizeof(run_rows) / sizeof(run_rows[0]),
     .extra = &kn_run_args_options,
@@ -122,6 +136,7 @@ const KnCommand kn_cmd_pipeline_plan = {
     .summary = "Show what a run would compute and store, and what it would read of each source",
     .about = "  knut pipeline plan daily.ron --input orders=/data/orders.parquet",
     .options_size = sizeof(RunOptions),
+    .locator = offsetof(RunOptions, loc),
     .extra = &kn_run_args_options,
     .extra_base = offsetof(RunOptions, args),
     .positional = "FILE",

@@ -22,3 +22,15 @@ KN_NODISCARD KnCode kn_args_run(const KnCall *call, const KnRunArgs *args, const
 KN_NODISCARD KnCode kn_args_check_backend(const KnCall *call, const KnBackend *backend,
                                           const KnPipeline *pipeline, const KnRunOptions *opts,
                                           KnErr *err);
+
+/* The catalog of a run, opened at the first table. */
+typedef struct KnRunCatalog {
+    const KnLocator *locator;
+    KnCatalog *catalog;
+    KnArena *arena;
+    KnRunTables tables;
+} KnRunCatalog;
+/** NULL when the locator names no place. */
+const KnRunTables *kn_args_run_tables(KnRunCatalog *catalog);
+void kn_args_run_catalog_done(KnRunCatalog *catalog);
+#define KN_RUN_CATALOG_AUTO __attribute__((cleanup(kn_args_run_catalog_done))) KnRunCatalog

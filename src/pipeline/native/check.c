@@ -66,6 +66,16 @@ static void check_partition(const Check *c, const KnutDataset *dataset)
                dataset->name, dataset->path);
 }
 
+static void check_table(const Check *c, const KnutDataset *dataset)
+{
+    if (c->opts && !c->opts->tables)
+        REFUSE(c, "dataset %s: table %s: in which catalog? give --warehouse or another",
+               dataset->name, dataset->path);
+    if (dataset->partition_cols.len)
+        REFUSE(c, "dataset %s: table %s is partitioned as its own metadata says", dataset->name,
+               dataset->path);
+}
+
 static void check_target(const Check *c, const KnutDataset *dataset)
 {
     if (!dataset->path) {
@@ -73,11 +83,19 @@ static void check_target(const Check *c, const KnutDataset *dataset)
             REFUSE(c, "sink %s: where to? it has no path", dataset->name);
         return;
     }
+    KnNativeFormat format = kn_native_format(dataset->format, dataset->path);
+    if (format == KN_NATIVE_ICEBERG) {
+        check_table(c, dataset);
+        return;
+    }
+    if (c->opts && c->opts->run_id && dataset->write_mode == KNUT_WRITE_APPEND &&
+        dataset->output_type != KNUT_OUTPUT_MATERIALIZED_VIEW)
+        REFUSE(c, "dataset %s: a run with an id adds rows to Iceberg tables only", dataset->name);
     if (is_remote(dataset->path))
         REFUSE(c, "dataset %s: %s: only local files are written", dataset->name, dataset->path);
-    else if (kn_native_format(dataset->format, dataset->path) == KN_NATIVE_UNKNOWN)
-        REFUSE(c, "dataset %s: %s%s: the formats written are parquet, csv and json", dataset->name,
-               dataset->format ? "format " : "no format, and none to be seen in ",
+    else if (format == KN_NATIVE_UNKNOWN)
+        REFUSE(c, "dataset %s: %s%s: the formats written are parquet, csv, json and iceberg",
+               dataset->name, dataset->format ? "format " : "no format, and none to be seen in ",
                dataset->format ? dataset->format : dataset->path);
     check_partition(c, dataset);
 }
@@ -109,11 +127,15 @@ static void check_input(const Check *c, const KnutInput *input)
     check_schema(c, "input", input->name, &input->schema);
     if (!input->path)
         REFUSE(c, "input %s: where from? it has no path", input->name);
+    else if (c->opts && !c->opts->tables &&
+             kn_native_format(input->format, input->path) == KN_NATIVE_ICEBERG)
+        REFUSE(c, "input %s: table %s: in which catalog? give --warehouse or another", input->name,
+               input->path);
     else if (is_remote(input->path))
         REFUSE(c, "input %s: %s: only local files are read", input->name, input->path);
     else if (kn_native_format(input->format, input->path) == KN_NATIVE_UNKNOWN)
-        REFUSE(c, "input %s: %s%s: the formats read are parquet, csv and json", input->name,
-               input->format ? "format " : "no format, and none to be seen in ",
+        REFUSE(c, "input %s: %s%s: the formats read are parquet, csv, json and iceberg",
+               input->name, input->format ? "format " : "no format, and none to be seen in ",
                input->format ? input->format : input->path);
     else if (kn_native_unknown_option(input))
         REFUSE(c, "input %s: %s has no option %s of this value", input->name,
@@ -131,6 +153,11 @@ static void check_read(const Check *c, const KnutFlow *flow, const KnGraphRead *
                flow->name, read->name, read->name);
 }
 
+static bool table_named(const KnutDataset *dataset)
+{
+    return dataset->path && kn_native_format(dataset->format, dataset->path) == KN_NATIVE_ICEBERG;
+}
+
 static void check_flow(const Check *c, size_t i)
 {
     const KnutFlow *flow = &c->pipeline->flows.items[i];
@@ -139,6 +166,9 @@ static void check_flow(const Check *c, size_t i)
         REFUSE(c, "flow %s: streaming flows are not run yet", flow->name);
     if (flow->kind.tag == KNUT_FLOW_CDC)
         REFUSE(c, "CDC flow `%s`: changes are not applied yet", flow->name);
+    size_t target = c->graph->targets[i];
+    if (flow->once && target != KN_GRAPH_NONE && table_named(&c->pipeline->datasets.items[target]))
+        REFUSE(c, "flow %s: a backfill (once) into a table is not done", flow->name);
     if (!flow->query && flow->reads.len != 1)
         REFUSE(c, "flow %s: it has no query, and so must read one thing, not %zu", flow->name,
                flow->reads.len);

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "iceberg/scan/read.h"
 #include "pipeline/backend.h"
 #include "pipeline/check/graph.h"
 #include "storage/file_io.h"
@@ -28,6 +29,7 @@ typedef enum KnNativeFormat {
     KN_NATIVE_PARQUET,
     KN_NATIVE_CSV,
     KN_NATIVE_JSON,
+    KN_NATIVE_ICEBERG, /* a table, by its name */
     KN_NATIVE_UNKNOWN, /* not of ours */
 } KnNativeFormat;
 
@@ -109,9 +111,10 @@ typedef struct KnNativeNode {
     size_t readers; /* flows that read it, one that names it twice counting twice */
     bool wanted;
     bool counts; /* it has checks */
+    bool apart;  /* computed before it is written */
     KnNativeAction action;
     KnNativeFormat format;
-    const char *path; /* absolute; NULL = written nowhere */
+    const char *path; /* absolute, or the table; NULL = written nowhere */
     bool replace;     /* else rows are added */
     int64_t rows;     /* computed or written; -1 = not counted */
 } KnNativeNode;
@@ -122,6 +125,13 @@ typedef struct KnNativeStaged {
     const char *stage;  /* file or folder */
     const char *target; /* the same, as it will be called */
 } KnNativeStaged;
+
+/* An Iceberg table as long as the run needs it. */
+typedef struct KnNativeTable {
+    KnTable *table;
+    KnPlan *plan; /* of an input, and its read; else NULL */
+    KnRead *read;
+} KnNativeTable;
 
 struct KnNativeRun {
     const KnPipeline *pipeline;
@@ -135,6 +145,8 @@ struct KnNativeRun {
     const KnGraph *graph; /* its order: what is read comes first */
     KN_VEC(KnNativeChecks *) checks;
     KN_VEC(KnNativeStaged) staged;
+    KN_VEC(KnNativeTable) tables;
+    KN_VEC(KnNativeNode *) commits; /* targets that are tables, computed and not written */
     KN_VEC(int) locks;
     KN_VEC(KnFeed *) feeds;
     pthread_t watch; /* interrupts the engine when the run is cancelled */
@@ -149,6 +161,12 @@ void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNot
 /** The SELECT over an input's files (source.c). */
 KN_NODISCARD KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char **ret,
                                         KnErr *err);
+/** The SELECT over the rows of an Iceberg table (iceberg.c). */
+KN_NODISCARD KnCode kn_native_table_sql(KnNativeRun *run, const char *name, const char **ret,
+                                        KnErr *err);
+/** The node's relation into its table, as one snapshot. */
+KN_NODISCARD KnCode kn_native_table_write(KnNativeRun *run, KnNativeNode *node, KnErr *err);
+void kn_native_tables_done(KnNativeRun *run);
 /** Options of an input that its format has; NULL = all are fine, else the one that is not. */
 const char *kn_native_unknown_option(const KnutInput *input);
 /** FROM of the files at an absolute path (a file, a folder, or a pattern). partition_cols: columns

@@ -87,7 +87,7 @@ static KnNativeAction action_of(const KnNativeNode *node)
     if (!node->wanted)
         return KN_NATIVE_SKIP;
     if (node->path)
-        return node->readers ? KN_NATIVE_TABLE : KN_NATIVE_WRITE;
+        return node->readers || node->apart ? KN_NATIVE_TABLE : KN_NATIVE_WRITE;
     if (!node->readers)
         return node->dataset->output_type == KNUT_OUTPUT_TEMPORARY_VIEW ? KN_NATIVE_SKIP
                                                                         : KN_NATIVE_COUNT;
@@ -108,8 +108,26 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
     if (!dataset->path || !chosen)
         return KN_OK;
     node->format = kn_native_format(dataset->format, dataset->path);
+    if (node->format == KN_NATIVE_ICEBERG) {
+        node->path = dataset->path;
+        return KN_OK;
+    }
     return kn_err_wrap(err, kn_native_path(run->arena, dataset->path, &node->path, err),
                        "dataset %s", dataset->name);
+}
+
+/* A table is written by its commit, at the end. Its rows are computed before, where they are
+ * counted, or where another target could have changed by the time that computing them fails. */
+static void set_apart(KnNativeRun *run)
+{
+    size_t n_targets = 0;
+    for (size_t i = 0; i < run->pipeline->datasets.len; i++)
+        n_targets += run->nodes[i].path != NULL;
+    for (size_t i = 0; i < run->pipeline->datasets.len; i++) {
+        KnNativeNode *node = &run->nodes[i];
+        node->apart =
+            node->path && node->format == KN_NATIVE_ICEBERG && (node->counts || n_targets > 1);
+    }
 }
 
 KnCode kn_native_order(KnNativeRun *run, KnErr *err)
@@ -121,6 +139,7 @@ KnCode kn_native_order(KnNativeRun *run, KnErr *err)
         return kn_err_set(err, KN_E_INVAL, "the pipeline's dataflow graph is cyclic");
     for (size_t i = 0; i < n; i++)
         KN_TRY(set_up(run, i, err));
+    set_apart(run);
     for (size_t i = n; i-- > 0;) {
         size_t at = run->graph->order.items[i];
         KnNativeNode *node = &run->nodes[at];

@@ -32,6 +32,8 @@ static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr 
 
 KnCode kn_native_publish(KnNativeRun *run, KnErr *err)
 {
+    for (size_t i = 0; i < run->commits.len; i++)
+        KN_TRY(kn_native_table_write(run, run->commits.items[i], err));
     kn_vec_foreach (&run->staged, staged) {
         KN_TRY(publish_one(run, staged, err));
     }

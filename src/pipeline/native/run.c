@@ -100,7 +100,8 @@ KnCode kn_native_open(KnNativeRun *run, KnErr *err)
 {
     char id[37];
     run->arena = kn_arena_new(0);
-    run->id = kn_arena_strdup(run->arena, kn_random_uuid7(id));
+    run->id =
+        run->opts->run_id ? run->opts->run_id : kn_arena_strdup(run->arena, kn_random_uuid7(id));
     KN_NOTES_AUTO refusals = {.arena = run->arena};
     kn_native_check(run->pipeline, run->opts, &refusals);
     if (refusals.list.len)
@@ -119,6 +120,8 @@ void kn_native_close(KnNativeRun *run)
     if (run->watching)
         (void)pthread_join(run->watch, NULL);
     kn_native_unstage(run);
+    kn_native_tables_done(run);
+    kn_vec_done(&run->commits);
     run->session = kn_session_close(run->session);
     kn_vec_foreach (&run->feeds, feed) {
         kn_feed_close(*feed);
@@ -212,7 +215,9 @@ static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
         return KN_OK;
     if (node->action == KN_NATIVE_COUNT)
         KN_TRY(count_rows(run, node, err));
-    if (node->path)
+    if (node->path && node->format == KN_NATIVE_ICEBERG)
+        *kn_vec_push(&run->commits) = node;
+    else if (node->path)
         KN_TRY(kn_native_stage(run, node, err));
     if (node->action != KN_NATIVE_VIEW)
         KN_TRY(kn_native_report_checks(run, node->dataset->name, err));

@@ -179,12 +179,22 @@ void kn_native_files_sql(KnBuf *sql, KnNativeFormat format, const char *path,
                     .schema = &no_schema});
 }
 
+static KnCode table_input(KnNativeRun *run, const KnutInput *input, const char **ret, KnErr *err)
+{
+    const char *what = kn_arena_printf(run->arena, "input %s", input->name);
+    const char *sql = NULL;
+    KN_TRY(kn_native_table_sql(run, input->path, &sql, err));
+    return kn_native_declared(run, what, &input->schema, sql, ret, err);
+}
+
 KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char **ret, KnErr *err)
 {
     Files files = {.format = kn_native_format(input->format, input->path),
                    .partition_cols = &input->partition_cols,
                    .schema = &input->schema,
                    .options = &input->options};
+    if (files.format == KN_NATIVE_ICEBERG)
+        return table_input(run, input, ret, err);
     KN_TRY(kn_err_wrap(err, kn_native_path(run->arena, input->path, &files.path, err), "input %s",
                        input->name));
     KN_BUF_AUTO sql = {.max = 16 << 20};

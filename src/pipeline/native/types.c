@@ -28,6 +28,8 @@ KnNativeFormat kn_native_format(const char *format, const char *path)
             return KN_NATIVE_PARQUET;
         if (kn_str_eq_nocase(name, KN_STR_LIT("csv")))
             return KN_NATIVE_CSV;
+        if (kn_str_eq_nocase(name, KN_STR_LIT("iceberg")))
+            return KN_NATIVE_ICEBERG;
         return kn_str_eq_nocase(name, KN_STR_LIT("json")) ? KN_NATIVE_JSON : KN_NATIVE_UNKNOWN;
     }
     for (size_t i = 0; path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
@@ -38,13 +40,13 @@ KnNativeFormat kn_native_format(const char *format, const char *path)
 
 const char *kn_native_format_name(KnNativeFormat format)
 {
-    static const char *const names[] = {"parquet", "csv", "json", "?"};
+    static const char *const names[] = {"parquet", "csv", "json", "iceberg", "?"};
     return names[format];
 }
 
 const char *kn_native_extension(KnNativeFormat format)
 {
-    static const char *const names[] = {".parquet", ".csv", ".json", ""};
+    static const char *const names[] = {".parquet", ".csv", ".json", "", ""};
     return names[format];
 }
 
