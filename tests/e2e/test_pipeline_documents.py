@@ -119,6 +119,16 @@ def test_a_file_that_cannot_be_read_or_written(knut, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["bytes.ron", "p.ron"]
 
 
+def test_a_query_that_reads_more_than_its_flow_says(knut, tmp_path):
+    datasets = [{"name": n, "output_type": "table"} for n in ("a", "b")]
+    flows = [{"name": "f", "target": "a", "kind": "batch", "query": "WITH c AS (SELECT 1) SELECT * FROM c, b"},
+             {"name": "g", "target": "b", "kind": "batch", "query": "SELECT 1"}]
+    (tmp_path / "p.json").write_text(json.dumps({"name": "p", "datasets": datasets, "flows": flows}))
+    knut("pipeline", "check", tmp_path / "p.json").ok()
+    done = knut("pipeline", "check", tmp_path / "p.json", "--queries")
+    done.fails(2, "flow `f`: its query reads `b`, which its reads do not name")
+
+
 # ---- pictures ----
 
 

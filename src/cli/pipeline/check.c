@@ -6,13 +6,21 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/pipeline/pipeline_args.h"
+#include "pipeline/check/queries.h"
 
 typedef struct CheckOptions {
     KnCommonOptions common;
     const char *from;
+    bool queries;
 } CheckOptions;
 
-static const KnOption rows[] = {KN_PIPELINE_FROM_ROW(CheckOptions)};
+static const KnOption rows[] = {
+    KN_PIPELINE_FROM_ROW(CheckOptions),
+    {.name = "queries",
+     .type = KN_OPT_FLAG,
+     .offset = offsetof(CheckOptions, queries),
+     .doc = "Show queries and conditions to the engine's parser, and compare what they read"},
+};
 
 /* What was noted on reading is a warning like the others. */
 static void add_notes(const KnCall *call, const KnNotes *notes, KnFlaws *flaws)
@@ -100,6 +108,13 @@ static KnCode print_text(const KnGraph *graph, const KnFlaws *flaws, KnErr *err)
     return kn_out_line((KnStr){buf.data, buf.len}, err);
 }
 
+static KnCode check_queries(const KnCall *call, const KnGraph *graph, KnFlaws *flaws, KnErr *err)
+{
+    KN_CALL_ENGINE_AUTO ce = {0};
+    KN_TRY(kn_call_engine_open(call, &ce, err));
+    return kn_pipeline_check_queries(graph, ce.session, flaws, err);
+}
+
 static KnCode run(KnCall *call, KnErr *err)
 {
     const CheckOptions *opts = call->options;
@@ -110,6 +125,8 @@ static KnCode run(KnCall *call, KnErr *err)
     add_notes(call, &notes, &flaws);
     const KnGraph *graph = kn_graph_new(call->arena, pipeline);
     kn_pipeline_check(graph, &flaws);
+    if (opts->queries)
+        KN_TRY(check_queries(call, graph, &flaws, err));
     if ((KnOutputFormat)call->common->output == KN_OUTPUT_JSON)
         KN_TRY(print_json(graph, &flaws, err));
     else
@@ -122,7 +139,7 @@ const KnCommand kn_cmd_pipeline_check = {
     .group = "pipeline",
     .name = "check",
     .summary = "Say all that is wrong with a pipeline, and the order it runs in",
-    .about = "  knut pipeline check sales.ron\n\n"
+    .about = "  knut pipeline check sales.ron --queries\n\n"
              "Nothing is run and nothing is opened but FILE. Errors are what no backend could run "
              "as it\n"
              "is meant (exit status 2); warnings are what would run and is probably not meant. The "

@@ -39,6 +39,9 @@ const KnRule kn_rules[] = {
     {"cdc-columns", true, "Columns of a cdc flow are listed or excepted, and its keys are kept"},
     {"cdc-history", true, "History is tracked with type2 only, by a list or all but a list"},
     {"cdc-target", true, "The target of a cdc flow is a table or sink that only cdc flows write"},
+    {"bad-query", false, "Queries and conditions are SQL that the engine reads (--queries)"},
+    {"read-not-listed", true, "What a query reads is in its flow's reads (--queries)"},
+    {"read-not-used", false, "What a flow's reads name is read by its query (--queries)"},
     {"cycle", true, "No dataset needs itself"},
 };
 const size_t kn_n_rules = sizeof(kn_rules) / sizeof(kn_rules[0]);

@@ -11,6 +11,7 @@
 
 #include "pipeline/check/check.h"
 #include "pipeline/check/partition.h"
+#include "pipeline/check/queries.h"
 #include "pipeline/surface/surfaces.h"
 #include "unit/pipeline/pipelines.h"
 
@@ -28,10 +29,34 @@
 #define ID             "(name:\"id\",arrow_type:\"Int64\",nullable:false)"
 #define END            "])"
 
+static KnEngine *engine;
+static KnSession *session;
+
+static int open_engine(void **state)
+{
+    (void)state;
+    return kn_engine_open(&(KnEngineOptions){.threads = 1}, &engine, NULL) == KN_OK &&
+                   kn_session_open(engine, &session, NULL) == KN_OK
+               ? 0
+               : -1;
+}
+
+static int close_engine(void **state)
+{
+    (void)state;
+    session = kn_session_close(session);
+    engine = kn_engine_close(engine);
+    return 0;
+}
+
 static void check(KnArena *arena, const char *text, KnFlaws *flaws)
 {
+    KnErr err = {0};
     char *whole = kn_arena_printf(arena, "#![enable(implicit_some)]%s", text);
-    kn_pipeline_check(kn_graph_new(arena, pipeline_read(arena, &kn_surface_ron, whole)), flaws);
+    const KnGraph *graph = kn_graph_new(arena, pipeline_read(arena, &kn_surface_ron, whole));
+    kn_pipeline_check(graph, flaws);
+    if (kn_pipeline_check_queries(graph, session, flaws, &err) != KN_OK)
+        fail_msg("%s", err.msg);
 }
 
 static const KnFlaw *find(const KnFlaws *flaws, const char *rule)
@@ -150,6 +175,23 @@ static const struct {
     {"unknown-column", DATASETS(A) CDC("") TYPED_IN, "sequence_by `seq`"},
     {"reads-one", DATASETS(A) FLOW("cdc(cdc:(keys:[\"i\"],sequence_by:\"s\",scd_type:type1))") END,
      "reads 0 things"},
+    {"bad-query", DATASETS(A) FLOW("batch,query:\"SELECT FROM WHERE\"") END,
+     "does not read its query"},
+    {"bad-query", DATASETS(A) FLOW("batch,query:\"SELECT 1 AS x\",filter:\"x >\"") END,
+     "the filter `x >`"},
+    {"bad-query", DATASETS(A) FLOW("batch,query:\"SELECT 1; SELECT 2\"") END, "does not read"},
+    {"bad-query",
+     DATASETS(A) FLOW(
+         "batch,query:\"SELECT 1 AS x\",expectations:[(name:\"e\",constraint:\"x) OR (\")]") END,
+     "the constraint `x) OR (`"},
+    {"read-not-listed",
+     DATASETS(A ",(name:\"b\",output_type:table)")
+         FLOW("batch,query:\"SELECT * FROM t WHERE x IN (SELECT x FROM B)\",reads:[\"t\"]") END,
+     "its query reads `B`"},
+    {"read-not-used",
+     DATASETS(A ",(name:\"b\",output_type:table)")
+         FLOW("batch,query:\"SELECT 1\",reads:[\"b\",\"o\"]") END,
+     "does not read `b`"},
     {"cycle",
      DATASETS(A ",(name:\"b\",output_type:table)")
          FLOW("batch,reads:[\"b\"]") ",(name:\"g\",target:\"b\",reads:[\"a\"],kind:batch)" END,
@@ -187,7 +229,7 @@ static void what_is_right_is_not_complained_about(void **state)
     static const char *const right[] = {
         "(name:\"p\",datasets:[(name:\"a\",output_type:table)],flows:[(name:\"f\",target:\"a\","
         "reads:["
-        "\"outside\"],kind:batch,query:\"SELECT 1\")])",
+        "\"outside\"],kind:batch,query:\"SELECT 1 FROM outside\")])",
         DATASETS(SCHEMA(ID ",(name:\"ts\",arrow_type:\"Utf8View\",nullable:true)"))
             FLOW("batch,reads:[\"x\"]") TYPED_IN,
         DATASETS(SCHEMA(ID ",(name:\"more\",arrow_type:\"Utf8\",nullable:true)"))
@@ -321,5 +363,5 @@ int main(void)
         cmocka_unit_test(twenty_thousand_flows_are_ordered_and_checked),
         cmocka_unit_test(partitions_are_columns_or_transforms),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_engine, close_engine);
 }
