@@ -239,6 +239,21 @@ def test_a_fault_that_stops(scene, name):
     scene.check()
 
 
+@pytest.mark.parametrize("page, words", [
+    (None, r"rows in question: Reason: column\(0\) .*row 0\];.*column\(2\)[^\n]*row 2\]; $"),
+    (be("http", 500, op="error_log"), r"rows in question: http://127.0.0.1:\d+/api/_load_error_log\?file=\S+ \(HTTP 500\)"),
+    (be("redirect", op="error_log"), r"rows in question: http://.*\(HTTP 302\)"),
+    (be("long", 100000, op="error_log"), r"rows in question: x \[31mx \[31m"),
+], ids=["lines", "error", "redirect", "long"])
+def test_why_rows_were_refused_is_fetched(scene, page, words):
+    scene.doris.faults(be("filter", 5), *([page] if page else []))
+    done = scene.run()
+    done.fails(3, "too many filtered rows", words)
+    assert "u:p@" not in done.err and len(done.err) < 2000 and "\x1b" not in done.err
+    scene.run().ok()
+    scene.check()
+
+
 def test_a_label_of_somebody_else_in_the_database(scene, tmp_path):
     """The same label, loaded by others before the first try, is not taken for ours."""
     done = scene.run(env={"KNUT_FAULT": "journal-sent:1:kill"})

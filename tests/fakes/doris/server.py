@@ -26,7 +26,7 @@ BEFORE, DURING, AFTER = (
     {"stop_reading", "slow", "cut_body", "rst_body", "early_fail_close", "early_fail"},
     {"publish_timeout", "fail_but_committed", "fail_leave_prepare", "drop_after_commit", "cut_half", "garbage", "empty",
      "reply_delay", "fail", "success_filtered", "success_zero_rows", "label_override", "group_commit", "unknown_status",
-     "fail_with_rows", "die"})
+     "fail_with_rows", "die", "filter"})
 
 
 class Doris:
@@ -35,7 +35,7 @@ class Doris:
         self.user, self.password = options.user, options.password
         self.profile = options.profile
         self.state, self.faults = State(options.state), Faults()
-        self.turn, self.lock = 0, threading.Lock()
+        self.turn, self.lock, self.pages = 0, threading.Lock(), []
         self.in_flight = {}  # table -> set of key sets of running loads
         self.blackhole = listen(options.host, 0)  # accepts (by its backlog) and says nothing
         self.fe = listen(options.host, options.fe_port)
@@ -315,6 +315,8 @@ class Doris:
             if path[-1] == "_stream_load" and method == "PUT":
                 if not BackendLoad(self, conn, path, headers).run():
                     return
+            elif path[-1] == "_load_error_log" and method == "GET":
+                self.be_error_log(conn, target, headers)
             elif path[-1] == "_stream_load_2pc" and method == "PUT":
                 self.be_2pc(conn, path[1], headers)
             else:
@@ -328,6 +330,24 @@ class Doris:
                 self.state.count("stray_body")
                 conn.answer(400, b"")
             raise
+
+    def error_page(self, errors):
+        with self.lock:
+            self.pages.append("\n".join(errors) + "\n")
+            return f"http://u:p@{self.address(0)}/api/_load_error_log?file=__shard_0/error_{len(self.pages) - 1}"
+
+    def be_error_log(self, conn, target, headers):
+        """Anybody may read it; a client that sends its password is counted."""
+        if "authorization" in headers:
+            self.state.count("bad_headers")
+        fault, arg = self.faults.take("be", "error_log")
+        if fault == "http":
+            return conn.answer(int(arg), b"gone")
+        if fault == "redirect":
+            return conn.answer(302, b"", [("Location", f"http://{self.address(0)}/api/elsewhere")])
+        if fault == "long":
+            return conn.answer(200, b"x\x1b[31m" * int(arg))
+        conn.answer(200, self.pages[int(target.rpartition("_")[2])].encode())
 
     def be_2pc(self, conn, db, headers):
         self.drop_body(conn, headers)
@@ -560,10 +580,14 @@ class BackendLoad:
             self.state.abort(self.txn, str(wrong))
             self.say("Fail", f"[DATA_QUALITY_ERROR]Parse json data failed: {wrong}")
             return True
+        if self.late == "filter":
+            self.load.filtered += self.late_arg
+            self.load.errors += [f"Reason: column({i}) is not what it should be. src line [row {i}]; " for i in
+                                 range(self.late_arg)]
         if self.load.total and self.load.filtered / self.load.total > self.load.ratio:
             self.state.abort(self.txn, "data quality")
             self.say("Fail", "[DATA_QUALITY_ERROR]too many filtered rows",
-                     ErrorURL="http://127.0.0.1:1/api/_load_error_log?file=x", FirstErrorMsg=self.load.errors[0])
+                     ErrorURL=self.doris.error_page(self.load.errors), FirstErrorMsg=self.load.errors[0])
             return True
         return self.end(self.late, self.late_arg)
 

@@ -283,6 +283,9 @@ KN_NODISCARD KnCode kn_doris_check_unknown(KnDoris *dor, const char *label, KnEr
  * words of the answer. */
 KN_NODISCARD KnCode kn_doris_2pc(KnDoris *dor, const KnHttpHeader *who, const char *operation,
                                  KnBuf *ret, KnErr *err);
+/** The first lines of the page behind an ErrorURL, in one line; what keeps them from being read is
+ * said instead. No credentials are sent. In arena; never NULL. */
+const char *kn_doris_error_log(KnDoris *dor, KnArena *arena, const char *url);
 KN_NODISCARD KnCode kn_doris_load(KnDoris *dor, const KnSinkChunk *chunk, const KnRowSource *rows,
                                   KnVerdict *ret, KnErr *err);
 /** Where a redirect points to: scheme, host and port (rewritten, the user part dropped), path and

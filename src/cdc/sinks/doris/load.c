@@ -198,11 +198,19 @@ static void undo_wrong(Load *load, const KnDorisReply *reply, Outcome *out)
     out->next = KN_DORIS_STOP;
 }
 
+/* Why the backend refused rows is not in its answer, but in a page that the answer names. */
+static void add_rows_in_question(Load *load, const char *url, KnErr *err)
+{
+    size_t used = strlen(err->msg);
+    const char *lines = kn_doris_error_log(load->dor, load->arena, url);
+    (void)snprintf(err->msg + used, sizeof(err->msg) - used, "; rows in question: %s", lines);
+}
+
 static void attempt(Load *load, Outcome *ret)
 {
     KN_BUF_AUTO answer;
     const char *host = "?";
-    KnDorisReply reply;
+    KnDorisReply reply = {.error_url = ""};
     *ret = (Outcome){.next = KN_DORIS_ASK, .held = -1};
     kn_buf_init(&answer, KN_HTTP_ANSWER_MAX_BODY);
     const KnDorisAsked asked = {.label = load->chunk->label,
@@ -219,6 +227,8 @@ static void attempt(Load *load, Outcome *ret)
         ret->held = reply.held && load->dor->set.two_phase ? reply.txn : -1;
         undo_wrong(load, &reply, ret);
     }
+    if (ret->next == KN_DORIS_STOP && reply.error_url[0])
+        add_rows_in_question(load, reply.error_url, &ret->err);
     if (ret->next > KN_DORIS_REPEATED)
         kn_err_wrap(&ret->err, ret->err.code, "%s: %s", load->dor->where, host);
 }

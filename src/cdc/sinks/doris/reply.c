@@ -173,9 +173,8 @@ static KnDorisNext judge_fail(const KnDorisReply *reply, const KnDorisAsked *ask
         (void)kn_err_set(err, KN_E_IO, "label %s: %s", asked->label, reply->text);
         return crowded ? KN_DORIS_ASK_LATER : KN_DORIS_ASK;
     }
-    (void)kn_err_set(err, KN_E_REFUSED, "label %s: %.300s%s%.100s", asked->label,
-                     reply->text[0] ? reply->text : "refused without a reason",
-                     reply->error_url[0] ? "; rows in question: " : "", reply->error_url);
+    (void)kn_err_set(err, KN_E_REFUSED, "label %s: %.300s", asked->label,
+                     reply->text[0] ? reply->text : "refused without a reason");
     return KN_DORIS_STOP;
 }
 
