@@ -338,3 +338,15 @@ def test_a_server_that_does_not_speak_grpc_is_told(knut, served):
     knut("table", "list", "--grpc-uri", served.urls["rest"]).fails(1, "list namespaces|open the catalog")
     knut("table", "list", "--grpc-uri", "http://127.0.0.1:1").fails(1, "127.0.0.1:1")
     knut("table", "list", "--grpc-uri", "127.0.0.1:1").fails(2, "http://HOST:PORT")
+
+
+def test_calls_are_counted_with_those_over_rest(served, channel):
+    make_table(channel)
+    for _ in range(3):
+        ask(channel, "LoadTable", ident())
+    assert code_of(lambda: ask(channel, "LoadTable", ident("none"))) == grpc.StatusCode.NOT_FOUND
+    lines = dict(line.rsplit(" ", 1) for line in served.ask("GET", "/metrics")[2].decode().splitlines() if line[0] != "#")
+    counted = {key: value for key, value in lines.items() if 'front="grpc"' in key and "requests_total" in key}
+    assert counted['knut_catalog_requests_total{front="grpc",operation="loadTable",status="OK"}'] == "3", counted
+    assert counted['knut_catalog_requests_total{front="grpc",operation="loadTable",status="NOT_FOUND"}'] == "1", counted
+    assert any('front="grpc",operation="loadTable"}' in key and int(value) > 0 for key, value in lines.items()), lines

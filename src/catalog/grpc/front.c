@@ -16,7 +16,10 @@
 #include "base/log.h"
 #include "catalog/grpc/front_internal.h"
 
-enum { N_OTHER = 3 }; /* methods that are no operations: health and flows */
+enum {
+    N_OTHER = 3,  /* methods that are no operations: health and flows */
+    N_CODES = 17, /* of gRPC */
+};
 
 KnCode kn_grpc_authenticate(KnGrpcFront *front, KnGrpcCall *call, const KnPrincipal **ret,
                             KnErr *err)
@@ -92,6 +95,40 @@ static void audit(const KnRpc *rpc, const KnRpcOp *op, const KnGrpcCall *call, i
     kn_audit_write(rpc->front->ctx.audit, &event);
 }
 
+/* The same metrics as REST's; their status is the name of gRPC's code. */
+static void count(KnGrpcFront *front, const KnRpcOp *op, int code, int64_t micros)
+{
+    size_t row = (size_t)(op - kn_grpc_catalog_ops);
+    KnMetric *_Atomic *slot = &front->counts[row * N_CODES + (size_t)code % N_CODES];
+    KnMetric *metric = atomic_load_explicit(slot, memory_order_acquire);
+    if (!metric) {
+        char labels[160];
+        (void)snprintf(labels, sizeof(labels), "front=\"grpc\",operation=\"%s\",status=\"%s\"",
+                       op->operation, kn_grpc_code_name(code));
+        metric = kn_metric_get(KN_METRIC_COUNTER, "knut_catalog_requests_total", labels,
+                               "Requests answered, by operation and class of status");
+        atomic_store_explicit(slot, metric, memory_order_release);
+    }
+    kn_metric_add(metric, 1);
+    kn_metric_add(front->micros[row], micros);
+}
+
+static void make_metrics(KnGrpcFront *front)
+{
+    front->counts = calloc(kn_grpc_n_catalog_ops * N_CODES, sizeof(*front->counts));
+    front->micros = calloc(kn_grpc_n_catalog_ops, sizeof(KnMetric *));
+    if (!front->counts || !front->micros)
+        abort();
+    for (size_t i = 0; i < kn_grpc_n_catalog_ops; ++i) {
+        char labels[160];
+        (void)snprintf(labels, sizeof(labels), "front=\"grpc\",operation=\"%s\"",
+                       kn_grpc_catalog_ops[i].operation);
+        front->micros[i] =
+            kn_metric_get(KN_METRIC_COUNTER, "knut_catalog_request_microseconds_total", labels,
+                          "Time from the first line of requests to the end of their answers");
+    }
+}
+
 /* What a client is told of a failure of ours. */
 static void hide_details(const KnRpcOp *op, int code, KnErr *err)
 {
@@ -118,6 +155,7 @@ static int run_operation(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err)
         code = kn_wire_code(rc, err);
     rpc.doc = kn_document_unref(rpc.doc);
     audit(&rpc, op, call, code, began_us);
+    count(self, op, code, kn_clock_mono_us() - began_us);
     kn_debug("catalog", "request", KN_F("front", "grpc"), KN_F("operation", op->operation),
              KN_F("status", kn_grpc_code_name(code)), KN_FI("us", kn_clock_mono_us() - began_us));
     hide_details(op, code, err);
@@ -161,6 +199,8 @@ static bool front_close(KnFront *base, int64_t wait_us)
     bool all = kn_grpc_server_close(front->srv, wait_us);
     kn_grpc_watcher_done(front);
     free(front->methods);
+    free((void *)front->counts);
+    free((void *)front->micros);
     free(front);
     return all;
 }
@@ -174,6 +214,7 @@ static KnCode front_open(const KnFrontContext *ctx, KnListen *listening, KnFront
     front->ctx = *ctx;
     kn_grpc_watcher_init(front);
     fill_methods(front);
+    make_metrics(front);
     KnGrpcService service = {front->methods, kn_grpc_n_catalog_ops + N_OTHER, front};
     KnGrpcOptions opts = {.http = {.tls = ctx->tls, .max_body = ctx->max_body},
                           .services = &service,

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/metrics.h"
 #include "catalog/grpc/wire.h"
 #include "catalog/server/front.h"
 #include "net/grpc_server.h"
@@ -31,6 +32,8 @@ typedef struct KnGrpcFront {
     atomic_int health; /* as it was last seen: SERVING or NOT_SERVING */
     KnGrpcWatcher watcher;
     KnGrpcMethod *methods;
+    KnMetric *_Atomic *counts; /* per operation and code, made when it first happens */
+    KnMetric **micros;         /* per operation */
 } KnGrpcFront;
 
 typedef struct KnRpc {
