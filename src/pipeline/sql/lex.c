@@ -6,9 +6,9 @@
 
 KnSdpLex kn_sdp_lex(KnStr text)
 {
-    KnSdpLex lex = {.text = text, .line = 1};
+    KnSdpLex lex = {.text = text};
     if (kn_str_starts_with(text, KN_STR_LIT("\xEF\xBB\xBF")))
-        lex.at = lex.line_start = 3;
+        lex.at = 3;
     return lex;
 }
 
@@ -53,18 +53,15 @@ static bool more(const KnSdpLex *lex)
     return lex->at < lex->text.len;
 }
 
-static void step(KnSdpLex *lex)
-{
-    if (lex->text.ptr[lex->at++] == '\n') {
-        lex->line++;
-        lex->line_start = lex->at;
-    }
-}
-
 static void steps(KnSdpLex *lex, size_t n)
 {
-    while (n-- > 0 && more(lex))
-        step(lex);
+    size_t left = lex->text.len - lex->at;
+    lex->at += n < left ? n : left;
+}
+
+static void step(KnSdpLex *lex)
+{
+    steps(lex, 1);
 }
 
 static bool takes(KnSdpLex *lex, const char *text)
@@ -91,20 +88,20 @@ static bool block_comment(KnSdpLex *lex)
     return depth == 0;
 }
 
-/* True when something was skipped or nothing is to be; false: a comment does not end. */
-static bool blanks(KnSdpLex *lex)
+/* False: the comment at *ret_comment does not end. */
+static bool blanks(KnSdpLex *lex, size_t *ret_comment)
 {
     while (more(lex)) {
+        *ret_comment = lex->at;
         if (isspace(peek(lex, 0)))
             step(lex);
         else if (peek(lex, 0) == '-' && peek(lex, 1) == '-')
             while (more(lex) && peek(lex, 0) != '\n')
                 step(lex);
-        else if (peek(lex, 0) == '/' && peek(lex, 1) == '*') {
-            if (!block_comment(lex))
-                return false;
-        } else
+        else if (peek(lex, 0) != '/' || peek(lex, 1) != '*')
             break;
+        else if (!block_comment(lex))
+            return false;
     }
     return true;
 }
@@ -216,24 +213,15 @@ static KnSdpKind scan(KnSdpLex *lex, KnSdpToken *token)
     return sign(lex, token);
 }
 
-static void locate(const KnSdpLex *lex, KnSdpToken *token)
-{
-    token->at = lex->at;
-    token->line = lex->line;
-    token->column = characters(lex->text, lex->line_start, lex->at) + 1;
-}
-
 KnSdpToken kn_sdp_next(KnSdpLex *lex)
 {
     KnSdpToken token = {0};
-    KnSdpLex before = *lex;
-    if (!blanks(lex)) {
-        before.query = lex->query;
-        locate(&before, &token);
+    bool whole = blanks(lex, &token.at);
+    if (!whole) {
         token.kind = KN_SDP_BAD;
         token.problem = "a comment that does not end";
     } else {
-        locate(lex, &token);
+        token.at = lex->at;
         token.kind = more(lex) ? scan(lex, &token) : KN_SDP_END;
     }
     token.end = lex->at;

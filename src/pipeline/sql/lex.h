@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * lex.h - words, names, texts, numbers and signs of a script, with their places.
+ * lex.h - words, names, texts, numbers and signs of a script.
  *
  * A script speaks two languages: definitions are Spark's, where a text knows backslashes, is raw
  * after r, and may stand between double quotes; queries and conditions are the engine's, where only
  * a doubled quote is an escape and a text may stand between dollars. The parser says which one the
- * next token is of. A lexer is a value: a copy looks ahead.
+ * next token is of. A lexer is a value: a copy looks ahead. A token knows its bytes; line and
+ * column are counted for messages only.
  */
 #include "base/buf.h"
 #include "base/str.h"
@@ -24,15 +25,13 @@ typedef enum KnSdpKind {
 typedef struct KnSdpToken {
     KnSdpKind kind;
     size_t at, end; /* bytes of the text */
-    size_t line, column;
     const char *problem;
 } KnSdpToken;
 
 typedef struct KnSdpLex {
     KnStr text;
     size_t at;
-    size_t line, line_start; /* line from 1, and the byte where it begins */
-    bool query;              /* the engine's language */
+    bool query; /* the engine's language */
 } KnSdpLex;
 
 KnSdpLex kn_sdp_lex(KnStr text);

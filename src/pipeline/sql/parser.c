@@ -14,14 +14,7 @@ void kn_sdp_speak(KnSdpParser *p, bool query)
 {
     if (p->lex.query == query)
         return;
-    size_t column_bytes = 0;
-    for (size_t i = p->tok.at; i > 0 && p->lex.text.ptr[i - 1] != '\n'; i--)
-        column_bytes++;
     p->lex.at = p->tok.at;
-    p->lex.line = p->tok.line;
-    p->lex.line_start = p->tok.at - column_bytes;
-    if (p->tok.line == 1)
-        p->lex.line_start = kn_sdp_lex(p->lex.text).line_start;
     p->lex.query = query;
     p->tok = kn_sdp_next(&p->lex);
 }
@@ -110,8 +103,15 @@ bool kn_sdp_at_end(const KnSdpParser *p)
            (p->tok.kind == KN_SDP_WORD && begins_definition(p));
 }
 
-static KnCode fail(KnSdpParser *p, size_t line, size_t column, const char *text)
+static KnCode fail(KnSdpParser *p, size_t at, const char *fmt, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static KnCode fail(KnSdpParser *p, size_t at, const char *fmt, va_list args)
 {
+    char text[400];
+    size_t line, column;
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    kn_sdp_place(p->lex.text, at, &line, &column);
     if (p->failure)
         *p->failure = (KnNote){line, column, kn_arena_strdup(p->arena, text)};
     return kn_err_set(p->err, KN_E_CORRUPT, "%s:%zu:%zu: %s", p->origin, line, column, text);
@@ -119,24 +119,20 @@ static KnCode fail(KnSdpParser *p, size_t line, size_t column, const char *text)
 
 KnCode kn_sdp_fail(KnSdpParser *p, const KnSdpToken *at, const char *fmt, ...)
 {
-    char text[400];
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, args);
+    KnCode rc = fail(p, at->at, fmt, args);
     va_end(args);
-    return fail(p, at->line, at->column, text);
+    return rc;
 }
 
 KnCode kn_sdp_fail_at(KnSdpParser *p, size_t at, const char *fmt, ...)
 {
-    char text[400];
-    size_t line, column;
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, args);
+    KnCode rc = fail(p, at, fmt, args);
     va_end(args);
-    kn_sdp_place(p->lex.text, at, &line, &column);
-    return fail(p, line, column, text);
+    return rc;
 }
 
 /* A token for a message: its first line, no longer than needed to know it. */

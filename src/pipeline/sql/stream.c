@@ -34,20 +34,6 @@ static bool is_name(const Walk *w, size_t ahead)
     return tok(w, ahead)->kind == KN_SDP_WORD || tok(w, ahead)->kind == KN_SDP_QUOTED;
 }
 
-/* Where the query's own end is shown instead of a token. */
-static KnCode expected(Walk *w, const char *what)
-{
-    KnSdpToken end = w->p->tok;
-    const KnSdpToken *at = tok(w, 0);
-    if (at->kind == KN_SDP_END)
-        at = &end;
-    KnStr text = kn_sdp_text(&w->p->lex, at);
-    if (at->kind == KN_SDP_END)
-        return kn_sdp_fail(w->p, at, "expected %s, found the end of the script", what);
-    return kn_sdp_fail(w->p, at, "expected %s, found '%.*s'", what,
-                       (int)(text.len > 40 ? 40 : text.len), text.ptr);
-}
-
 /* The parser at a token of the query, to use its functions; the walk goes on behind. */
 static KnSdpParser parser_at(Walk *w)
 {
@@ -56,13 +42,7 @@ static KnSdpParser parser_at(Walk *w)
     if (at->kind == KN_SDP_END)
         return p;
     p.lex.at = at->at;
-    p.lex.line = at->line;
-    p.lex.line_start = at->at;
     p.lex.query = false;
-    while (p.lex.line_start > 0 && p.lex.text.ptr[p.lex.line_start - 1] != '\n')
-        p.lex.line_start--;
-    if (at->line == 1)
-        p.lex.line_start = kn_sdp_lex(p.lex.text).line_start;
     p.tok = kn_sdp_next(&p.lex);
     return p;
 }
@@ -170,7 +150,8 @@ static KnCode arguments(KnSdpParser *p, Call *call)
 {
     KN_TRY(kn_sdp_expect(p, "("));
     while (!kn_sdp_at(p, ")")) {
-        if (p->tok.kind == KN_SDP_TEXT && !call->first)
+        bool quoted = p->tok.kind == KN_SDP_QUOTED && kn_sdp_here(p).ptr[0] == '"';
+        if ((p->tok.kind == KN_SDP_TEXT || quoted) && !call->first)
             KN_TRY(kn_sdp_literal(p, "a text", &call->first));
         else
             KN_TRY(named_argument(p, call));
@@ -392,7 +373,7 @@ KnCode kn_sdp_query_streams(KnSdpParser *p, KnSdpQuery *query)
             continue;
         }
         if (at_watermark(&w))
-            return expected(&w, "WATERMARK behind STREAM(...) only");
+            return kn_sdp_fail(p, tok(&w, 0), "WATERMARK stands behind STREAM(...) only");
         follow_from(&w);
         w.i++;
     }

@@ -195,8 +195,10 @@ static KnCode struct_field(KnSdpParser *p, size_t depth, KnBuf *arrow)
     bool nullable = !kn_sdp_accept(p, "NOT NULL");
     KnSdpToken at = p->tok;
     if (kn_sdp_accept(p, "COMMENT")) {
+        size_t line, column;
+        kn_sdp_place(p->lex.text, at.at, &line, &column);
         KN_TRY(kn_sdp_literal(p, "a comment", &comment));
-        kn_notes_add(p->notes, at.line, at.column,
+        kn_notes_add(p->notes, line, column,
                      "the comment of the field '%.100s' of a STRUCT is left out", name);
     }
     kn_json_quote(arrow, kn_str(name));

@@ -78,7 +78,7 @@ static void tokens_that_do_not_end_are_named_where_they_begin(void **state)
     static const Refusal list[] = {
         {"CREATE VIEW v AS\nSELECT 'x", "p.sql:2:8: a text that does not end"},
         {"CREATE VIEW `v AS SELECT 1", "p.sql:1:13: a quoted name that does not end"},
-        {"CREATE VIEW v /* here AS SELECT 1", "p.sql:1:14: a comment that does not end"},
+        {"CREATE VIEW v /* here AS SELECT 1", "p.sql:1:15: a comment that does not end"},
         {"CREATE VIEW v AS SELECT $x$ 1", "p.sql:1:25: a text between dollars that does not end"},
         {"CREATE VIEW v\x01 AS SELECT 1", "p.sql:1:14: a control character"},
         {"CREATE VIEW \xff", "p.sql: is not UTF-8"},
@@ -126,7 +126,7 @@ static void streams_are_refused_where_they_cannot_be(void **state)
         {"CREATE STREAMING TABLE t AS SELECT * FROM STREAM(read_files('x', formt => 'csv'))",
          "p.sql:1:66: no argument 'formt'"},
         {"CREATE STREAMING TABLE t AS SELECT * FROM b WATERMARK ts DELAY OF INTERVAL 1 SECOND",
-         "p.sql:1:45: expected WATERMARK behind STREAM(...) only, found 'WATERMARK'"},
+         "p.sql:1:45: WATERMARK stands behind STREAM(...) only"},
         {"CREATE STREAMING TABLE t AS SELECT * FROM STREAM(b) WATERMARK ts DELAY OF INTERVAL 1 "
          "MONTH",
          "p.sql:1:86: expected a unit from MILLISECONDS to WEEKS, found 'MONTH'"},
