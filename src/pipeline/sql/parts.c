@@ -188,6 +188,26 @@ KnCode kn_sdp_names(KnSdpParser *p, KnutNames *ret)
     return rc;
 }
 
+/* The engine parses it; a name between backticks is as long as between double quotes, so that its
+ * bytes are those of the file (but for the quotes within names). */
+static KnCode check_expr(KnSdpParser *p, size_t at, const char *text)
+{
+    static const char before[] = "SELECT (";
+    KN_BUF_AUTO query = {.max = strlen(text) + 64};
+    KnSdpTables tables = {0};
+    KnErr why = {0};
+    size_t pos;
+    kn_buf_printf(&query, "%s%s)", before, text);
+    KnCode rc = kn_sdp_tables(p->arena, p->session, query.data, &tables, &pos, &why);
+    kn_vec_done(&tables);
+    if (rc == KN_OK)
+        return KN_OK;
+    size_t end = at + strlen(text);
+    at = pos == SIZE_MAX || pos < strlen(before) ? at : at + pos - strlen(before);
+    at = at < end ? at : end;
+    return kn_sdp_fail_at(p, at, "%.300s%s", why.msg, kn_sdp_hint(p, at));
+}
+
 KnCode kn_sdp_expr(KnSdpParser *p, bool (*stop)(const KnSdpParser *p), const char *what,
                    const char **ret)
 {
@@ -209,7 +229,7 @@ KnCode kn_sdp_expr(KnSdpParser *p, bool (*stop)(const KnSdpParser *p), const cha
         return kn_sdp_expected(p, end == at ? what : ")");
     *ret = kn_sdp_engine_text(p->arena, p->lex.text, at, end);
     kn_sdp_speak(p, false);
-    return KN_OK;
+    return p->session ? check_expr(p, at, *ret) : KN_OK;
 }
 
 static bool at_comma_or_bracket(const KnSdpParser *p)

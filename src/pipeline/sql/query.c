@@ -149,30 +149,33 @@ static size_t place_in_file(const KnSdpQuery *query, size_t pos)
     return at + (pos - made);
 }
 
-/* What Spark has and the engine has not, by the word at which it stumbles. */
-static const char *hint(KnSdpParser *p, size_t at)
+const char *kn_sdp_hint(KnSdpParser *p, size_t at)
 {
     static const struct {
         const char *word;
-        const char *instead;
+        const char *hint;
     } words[] = {
-        {"RLIKE", "regexp_matches(text, pattern)"},
-        {"REGEXP", "regexp_matches(text, pattern)"},
-        {"LATERAL", "CROSS JOIN UNNEST(list) AS t(x)"},
-        {"ANTI", "ANTI JOIN, without LEFT"},
-        {"SEMI", "SEMI JOIN, without LEFT"},
-        {"DISTRIBUTE", "ORDER BY, or leave it out"},
-        {"SORT", "ORDER BY"},
-        {"CLUSTER", "ORDER BY, or leave it out"},
-        {"DIV", "a // b"},
-        {"WINDOW", "window() as a term of the flow's GROUP BY only"},
+        {"RLIKE", " (Spark's own; write regexp_matches(text, pattern))"},
+        {"REGEXP", " (Spark's own; write regexp_matches(text, pattern))"},
+        {"LATERAL", " (Spark's own; write CROSS JOIN UNNEST(list) AS t(x))"},
+        {"ANTI", " (Spark's own; write ANTI JOIN, without LEFT)"},
+        {"SEMI", " (Spark's own; write SEMI JOIN, without LEFT)"},
+        {"SORT", " (Spark's own; write ORDER BY)"},
+        {"DISTRIBUTE", " (Spark's own; leave it out)"},
+        {"DIV", " (Spark's own; write a // b)"},
+        {"WINDOW", " (window() is a term of the flow's own GROUP BY only)"},
+        {"PARTITIONED", " (clauses stand before AS)"},
+        {"CLUSTER", " (clauses stand before AS)"},
+        {"COMMENT", " (clauses stand before AS)"},
+        {"LOCATION", " (clauses stand before AS)"},
+        {"TBLPROPERTIES", " (clauses stand before AS)"},
     };
     KnSdpLex lex = {.text = p->lex.text, .at = at, .query = true};
     KnSdpToken token = kn_sdp_next(&lex);
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (token.kind == KN_SDP_WORD &&
             kn_str_eq_nocase(kn_sdp_text(&lex, &token), kn_str(words[i].word)))
-            return kn_arena_printf(p->arena, " (Spark's own; write %s)", words[i].instead);
+            return words[i].hint;
     return "";
 }
 
@@ -208,7 +211,7 @@ static KnCode read_tables(KnSdpParser *p, KnSdpQuery *query)
     KnCode rc = kn_sdp_tables(p->arena, p->session, query->text, &tables, &at, &why);
     if (rc != KN_OK) {
         at = at == SIZE_MAX ? query->place.at : place_in_file(query, at);
-        rc = kn_sdp_fail_at(p, at, "%.300s%s", why.msg, hint(p, at));
+        rc = kn_sdp_fail_at(p, at, "%.300s%s", why.msg, kn_sdp_hint(p, at));
     } else {
         kn_vec_foreach (&tables, table)
             if (!is_outside(query, table->name) && !listed(&names, table->name))

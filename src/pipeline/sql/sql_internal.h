@@ -131,6 +131,8 @@ KN_NODISCARD KnCode kn_sdp_query_tokens(KnSdpParser *p, bool bracketed, KnSdpQue
 KN_NODISCARD KnCode kn_sdp_query_streams(KnSdpParser *p, KnSdpQuery *query);
 /** Find window() in GROUP BY, note the edits. */
 KN_NODISCARD KnCode kn_sdp_query_window(KnSdpParser *p, KnSdpQuery *query);
+/** What to write instead, by the word at a byte of the file at which the engine stumbles; or "". */
+const char *kn_sdp_hint(KnSdpParser *p, size_t at);
 /** The words of a condition or query with backticks as double quotes. */
 char *kn_sdp_engine_text(KnArena *arena, KnStr file, size_t at, size_t end);
 /** What a source is called by a query that reads it: a name as those of reads. */
