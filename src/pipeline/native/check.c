@@ -100,6 +100,12 @@ static void check_target(const Check *c, const KnutDataset *dataset)
     check_partition(c, dataset);
 }
 
+static bool is_applied(const Check *c, size_t dataset)
+{
+    const KnIndexes *writers = &c->graph->writers[dataset];
+    return writers->len && c->pipeline->flows.items[writers->items[0]].kind.tag == KNUT_FLOW_CDC;
+}
+
 static void check_dataset(const Check *c, size_t i)
 {
     const KnutDatasets *all = &c->pipeline->datasets;
@@ -109,7 +115,7 @@ static void check_dataset(const Check *c, size_t i)
     check_target(c, dataset);
     if (dataset->cluster_by.len)
         REFUSE(c, "dataset %s: files are not clustered", dataset->name);
-    if (dataset->keys.len)
+    if (dataset->keys.len && !is_applied(c, i))
         REFUSE(c, "dataset %s: keys: rows of files are not updated by a batch flow", dataset->name);
     for (size_t j = 0; j < i; j++) {
         if (kn_str_eq_nocase(kn_str(all->items[j].name), kn_str(dataset->name)))
@@ -153,6 +159,26 @@ static void check_read(const Check *c, const KnutFlow *flow, const KnGraphRead *
                flow->name, read->name, read->name);
 }
 
+static void check_cdc(const Check *c, const KnutFlow *flow, size_t target)
+{
+    const KnutCdc *cdc = &flow->kind.cdc;
+    const KnutDataset *dataset =
+        target == KN_GRAPH_NONE ? NULL : &c->pipeline->datasets.items[target];
+    if (cdc->apply_as_truncates || cdc->ignore_null_updates)
+        REFUSE(c, "CDC flow `%s`: truncates, and updates that leave NULLs out, are not applied",
+               flow->name);
+    if (cdc->track_history.len || cdc->track_history_except.len)
+        REFUSE(c, "CDC flow `%s`: every change makes a version, whatever column it is in",
+               flow->name);
+    if (dataset && c->graph->writers[target].len > 1)
+        REFUSE(c, "CDC flow `%s`: it must be the only flow into %s", flow->name, dataset->name);
+    if (dataset && dataset->path &&
+        (!kn_native_is_file(dataset->path) ||
+         kn_native_format(dataset->format, dataset->path) != KN_NATIVE_PARQUET))
+        REFUSE(c, "CDC flow `%s`: changes are applied to a Parquet file, not to %s", flow->name,
+               dataset->path);
+}
+
 static bool table_named(const KnutDataset *dataset)
 {
     return dataset->path && kn_native_format(dataset->format, dataset->path) == KN_NATIVE_ICEBERG;
@@ -165,7 +191,7 @@ static void check_flow(const Check *c, size_t i)
     if (flow->kind.tag == KNUT_FLOW_STREAMING)
         REFUSE(c, "flow %s: streaming flows are not run yet", flow->name);
     if (flow->kind.tag == KNUT_FLOW_CDC)
-        REFUSE(c, "CDC flow `%s`: changes are not applied yet", flow->name);
+        check_cdc(c, flow, c->graph->targets[i]);
     size_t target = c->graph->targets[i];
     if (flow->once && target != KN_GRAPH_NONE && table_named(&c->pipeline->datasets.items[target]))
         REFUSE(c, "flow %s: a backfill (once) into a table is not done", flow->name);

@@ -105,7 +105,7 @@ static KnCode tell_node(const Explain *ex, KnNativeNode *node, KnErr *err)
 KnCode kn_native_plan(const KnPipeline *pipeline, const KnRunOptions *opts, KnPlanStepFn fn,
                       void *arg, KnErr *err)
 {
-    KnNativeRun run = {.pipeline = pipeline, .opts = opts};
+    KnNativeRun run = {.pipeline = pipeline, .opts = opts, .planning = true};
     Explain ex = {&run, fn, arg};
     KnCode rc = kn_native_open(&run, err);
     for (size_t i = 0; rc == KN_OK && i < pipeline->datasets.len; i++) {

@@ -112,9 +112,25 @@ static KnCode unite(KnNativeRun *run, const KnNativeNode *node, Union *all, KnEr
     return KN_OK;
 }
 
+static KnCode as_declared(KnNativeRun *run, const KnutDataset *dataset, const char *sql,
+                          const char **ret, KnErr *err)
+{
+    const char *what = kn_arena_printf(run->arena, "dataset %s", dataset->name);
+    KN_TRY(kn_native_declared(run, what, &dataset->schema, sql, &sql, err));
+    KnNativeWanted wanted = {dataset->name, &dataset->expectations, &dataset->schema};
+    return kn_native_checked(run, &wanted, sql, ret, err);
+}
+
 KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **ret, KnErr *err)
 {
     const KnutDataset *dataset = node->dataset;
+    const KnIndexes *writers = &run->graph->writers[node - run->nodes];
+    const KnutFlow *first = writers->len ? &run->pipeline->flows.items[writers->items[0]] : NULL;
+    if (first && first->kind.tag == KNUT_FLOW_CDC) {
+        const char *applied = NULL;
+        KN_TRY(kn_native_apply(run, node, first, &applied, err));
+        return as_declared(run, dataset, applied, ret, err);
+    }
     Union all = {.sql = {.max = 64 << 20}};
     KnCode rc = unite(run, node, &all, err);
     const char *sql =
@@ -124,10 +140,7 @@ KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **
         *ret = NULL;
         return rc;
     }
-    const char *what = kn_arena_printf(run->arena, "dataset %s", dataset->name);
-    KN_TRY(kn_native_declared(run, what, &dataset->schema, sql, &sql, err));
-    KnNativeWanted wanted = {dataset->name, &dataset->expectations, &dataset->schema};
-    return kn_native_checked(run, &wanted, sql, ret, err);
+    return as_declared(run, dataset, sql, ret, err);
 }
 
 /* The schema, and the database, that a qualified name lies in. */

@@ -112,6 +112,7 @@ typedef struct KnNativeNode {
     bool wanted;
     bool counts; /* it has checks */
     bool apart;  /* computed before it is written */
+    bool fresh;  /* as if it had never been written */
     KnNativeAction action;
     KnNativeFormat format;
     const char *path; /* absolute, or the table; NULL = written nowhere */
@@ -121,9 +122,9 @@ typedef struct KnNativeNode {
 
 /* What stands beside a target and waits to take its place. */
 typedef struct KnNativeStaged {
-    const KnNativeNode *node;
-    const char *stage;  /* file or folder */
-    const char *target; /* the same, as it will be called */
+    const KnNativeNode *node; /* NULL = a file of ours beside a target */
+    const char *stage;        /* file or folder */
+    const char *target;       /* the same, as it will be called */
 } KnNativeStaged;
 
 /* An Iceberg table as long as the run needs it. */
@@ -149,6 +150,7 @@ struct KnNativeRun {
     KN_VEC(KnNativeNode *) commits; /* targets that are tables, computed and not written */
     KN_VEC(int) locks;
     KN_VEC(KnFeed *) feeds;
+    bool planning;   /* nothing is computed */
     pthread_t watch; /* interrupts the engine when the run is cancelled */
     bool watching;
     atomic_bool done;
@@ -190,6 +192,18 @@ KN_NODISCARD KnCode kn_native_alias(KnNativeRun *run, const KnNativeNode *node, 
 /** The name as the engine takes it: each part quoted. */
 void kn_native_name_sql(KnBuf *sql, const char *name);
 
+/** The SELECT of a target to which the flow's changes are applied (cdc.c). Computes them. */
+KN_NODISCARD KnCode kn_native_apply(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow,
+                                    const char **ret, KnErr *err);
+/** True when the run computes nothing. */
+static inline bool kn_native_is_dry(const KnNativeRun *run)
+{
+    return run->planning || run->opts->dry;
+}
+
+/** Writes the rows of a query beside a Parquet file, whose place they take. */
+KN_NODISCARD KnCode kn_native_stage_file(KnNativeRun *run, const char *path, const char *select,
+                                         KnErr *err);
 /** Writes the node's relation beside its target (stage.c). */
 KN_NODISCARD KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err);
 /** All that is staged takes its place (publish.c). */

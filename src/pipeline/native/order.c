@@ -78,7 +78,8 @@ static bool has_checks(const KnNativeRun *run, size_t i)
         any |= !dataset->schema.items[j].nullable;
     const KnIndexes *writers = &run->graph->writers[i];
     for (size_t w = 0; w < writers->len; w++)
-        any |= run->pipeline->flows.items[writers->items[w]].expectations.len > 0;
+        any |= run->pipeline->flows.items[writers->items[w]].expectations.len > 0 ||
+               run->pipeline->flows.items[writers->items[w]].kind.tag == KNUT_FLOW_CDC;
     return any;
 }
 
@@ -94,6 +95,12 @@ static KnNativeAction action_of(const KnNativeNode *node)
     return node->readers > 1 || node->counts ? KN_NATIVE_TABLE : KN_NATIVE_VIEW;
 }
 
+static bool is_applied(const KnNativeRun *run, size_t i)
+{
+    const KnIndexes *writers = &run->graph->writers[i];
+    return writers->len && run->pipeline->flows.items[writers->items[0]].kind.tag == KNUT_FLOW_CDC;
+}
+
 static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
 {
     const KnRunOptions *opts = run->opts;
@@ -103,7 +110,8 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
     bool fresh = listed(&opts->full_refresh, "all") || listed(&opts->full_refresh, dataset->name);
     *node = (KnNativeNode){.dataset = dataset, .wanted = chosen, .rows = -1};
     node->counts = has_checks(run, i);
-    node->replace = fresh || dataset->write_mode == KNUT_WRITE_OVERWRITE ||
+    node->fresh = fresh;
+    node->replace = fresh || is_applied(run, i) || dataset->write_mode == KNUT_WRITE_OVERWRITE ||
                     dataset->output_type == KNUT_OUTPUT_MATERIALIZED_VIEW;
     if (!dataset->path || !chosen)
         return KN_OK;

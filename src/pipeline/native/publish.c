@@ -20,6 +20,8 @@ static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr 
     KN_TRY(kn_place_swap(staged->stage, staged->target, err));
     KN_FAULT("pipeline-published", err);
     KN_TRY(kn_place_remove(staged->stage, err));
+    if (!node)
+        return KN_OK;
     KnRunMetrics metrics = {.rows = node->rows};
     kn_native_tell(run,
                    &(KnRunEvent){.element = node->dataset->name,

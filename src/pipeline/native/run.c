@@ -170,7 +170,7 @@ static KnCode count_all(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 KnCode kn_native_relate(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
     const char *sql = NULL;
-    bool table = node->action == KN_NATIVE_TABLE && !run->opts->dry;
+    bool table = node->action == KN_NATIVE_TABLE && !kn_native_is_dry(run);
     KN_TRY(kn_native_dataset_sql(run, node, &sql, err));
     if (!sql) {
         node->action = KN_NATIVE_SKIP;
@@ -211,7 +211,7 @@ static KnCode count_rows(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
     KN_TRY(kn_native_relate(run, node, err));
-    if (node->action == KN_NATIVE_SKIP || run->opts->dry)
+    if (node->action == KN_NATIVE_SKIP || kn_native_is_dry(run))
         return KN_OK;
     if (node->action == KN_NATIVE_COUNT)
         KN_TRY(count_rows(run, node, err));
@@ -274,8 +274,11 @@ static KnCode native_run(const KnPipeline *pipeline, const KnRunOptions *opts, K
 }
 
 static const char *const output_modes[] = {"append", NULL};
-static const KnCapabilities capabilities = {
-    .name = "native", .batch = true, .expectations = true, .output_modes = output_modes};
+static const KnCapabilities capabilities = {.name = "native",
+                                            .batch = true,
+                                            .cdc = true,
+                                            .expectations = true,
+                                            .output_modes = output_modes};
 
 const KnBackend kn_backend_native = {.capabilities = &capabilities,
                                      .check = kn_native_check,

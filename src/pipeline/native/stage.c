@@ -72,20 +72,31 @@ static KnCode check_kind(const KnNativeNode *node, const char *target, KnErr *er
     return KN_OK;
 }
 
-static KnCode prepare(KnNativeRun *run, const KnNativeNode *node, KnNativeStaged *ret, KnErr *err)
+static KnCode prepare(KnNativeRun *run, const char *path, KnNativeStaged *ret, KnErr *err)
 {
-    const char *target = resolved(run->arena, node->path);
+    const char *target = resolved(run->arena, path);
     KnStr folder = kn_path_dirname(kn_str(target)), name = kn_path_basename(kn_str(target));
     const char *parent = kn_arena_strndup(run->arena, folder.ptr, folder.len);
-    KN_TRY(check_kind(node, target, err));
     KN_TRY(kn_io_prepare_dir(run->io, folder, err));
     KN_TRY(lock_folder(run, parent, err));
-    *ret = (KnNativeStaged){.node = node,
-                            .target = target,
-                            .stage = kn_arena_printf(run->arena, "%s/.%.*s.knut",
-                                                     folder.len > 1 ? parent : "", (int)name.len,
-                                                     name.ptr)};
+    ret->target = target;
+    ret->stage = kn_arena_printf(run->arena, "%s/.%.*s.knut", folder.len > 1 ? parent : "",
+                                 (int)name.len, name.ptr);
     return kn_place_remove(ret->stage, err);
+}
+
+KnCode kn_native_stage_file(KnNativeRun *run, const char *path, const char *select, KnErr *err)
+{
+    KnNativeStaged staged = {0};
+    KN_BUF_AUTO sql = {.max = 64 << 20};
+    KN_TRY(prepare(run, path, &staged, err));
+    kn_buf_printf(&sql, "COPY (%s) TO ", select);
+    kn_sql_text(&sql, kn_str(staged.stage));
+    kn_buf_text(&sql, " (FORMAT parquet, COMPRESSION zstd)");
+    KN_TRY(kn_buf_check(&sql, err));
+    *kn_vec_push(&run->staged) = staged;
+    KN_TRY(kn_session_exec(run->session, sql.data, NULL, err));
+    return kn_io_sync(run->io, kn_str(staged.stage), err);
 }
 
 /* The rows of a file that is added to, as the new rows have them. Text is kept as it stands there:
@@ -223,10 +234,11 @@ static KnCode keep_old(const KnNativeNode *node, const KnNativeStaged *staged, K
 
 KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
-    KnNativeStaged staged = {0};
+    KnNativeStaged staged = {.node = node};
     KN_BUF_AUTO source = {.max = 64 << 20};
     KN_BUF_AUTO select = {.max = 64 << 20};
-    KN_TRY(prepare(run, node, &staged, err));
+    KN_TRY(check_kind(node, resolved(run->arena, node->path), err));
+    KN_TRY(prepare(run, node->path, &staged, err));
     kn_native_name_sql(&source, node->dataset->name);
     KN_TRY(select_sql(run, &staged, source.data, &select, err));
     KN_TRY(check_partition_columns(run, node, select.data, err));
