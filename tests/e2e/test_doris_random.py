@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doris under everything at once: a table that changes, faults drawn at random, clients and servers
-killed in between, chunk sizes and parallelism that change from run to run. In the end the copy is the
-source. KNUT_TEST_SEED repeats a run."""
+killed in between, chunk sizes, parallelism, format and two-phase commits that change from run to run. In the end the copy
+is the source. KNUT_TEST_SEED repeats a run, KNUT_TEST_ROUNDS (8) or KNUT_TEST_STEPS (runs of the client) make it longer."""
 import os
 import random
 import signal
@@ -13,6 +13,7 @@ from lib.program import KILLED
 
 SEED = int(os.environ.get("KNUT_TEST_SEED") or random.SystemRandom().randrange(2**31))
 ROUNDS = int(os.environ.get("KNUT_TEST_ROUNDS") or 8)
+STEPS = int(os.environ.get("KNUT_TEST_STEPS") or 0)
 ROWS = "SELECT range::BIGINT AS id, '{}' || md5(range::VARCHAR) || " + \
     " || ".join(f"md5('{k}' || range)" for k in range(8)) + " AS name FROM range({}, {})"
 
@@ -33,6 +34,8 @@ FAULTS = [
     lambda: be("early_fail", "[CANCELLED]cancelled: closed"),
     lambda: be("fail", "[E-235]too many versions"),
     lambda: be("fail_with_rows", "[MEM_LIMIT_EXCEEDED]"),
+    *(lambda name=name: be(name, op="2pc") for name in ("close", "drop_after")),
+    lambda: fe("close", op="2pc"),
 ]
 SECRET = {"DORIS_USER": USER, "DORIS_PASSWORD": PASSWORD}
 
@@ -58,10 +61,15 @@ def test_the_copy_is_the_source_after_everything(table, tmp_path, keyed):
         table.append(ROWS.format("a", 0, 2000))
         folder = tmp_path / "into"
         folder.mkdir()
-        delivery = DorisDelivery(table, folder, target="d.t", sink=doris.sink(create_table="true"))
-        for round_ in range(ROUNDS):
+        delivery = DorisDelivery(table, folder, target="d.t", sink=doris.sink(create_table="true", format="arrow"))
+        steps, round_ = 0, 0
+        while steps < STEPS if STEPS else round_ < ROUNDS:
             change(table, rng, keyed, round_)
+            round_ += 1
             for _ in range(rng.randint(1, 3)):
+                steps += 1
+                delivery.sink = doris.sink(create_table="true", format=rng.choice(["json", "arrow"]),
+                                           two_phase_commit=rng.choice(["true", "false"]))
                 doris.faults(*({**rng.choice(FAULTS)(), "skip": rng.randint(0, 3)} for _ in range(rng.randint(0, 4))))
                 kills += one_run(delivery, doris, rng)
             doris.faults()
@@ -70,7 +78,9 @@ def test_the_copy_is_the_source_after_everything(table, tmp_path, keyed):
         doris.check()
         got = sorted((r["id"], r["name"]) for r in doris.rows())
         assert got == sorted((r["id"], r["name"]) for r in table.rows()), f"KNUT_TEST_SEED={SEED}"
+        assert "PRECOMMITTED" not in [state for _, _, state in doris.ctl("states", {"db": "d"})]
         assert kills > 0
+        print(f"{steps} steps, {kills} killed, {round_} changes")
     finally:
         doris.end()
 

@@ -19,7 +19,7 @@ static const char *first_lines(KnArena *arena, KnStr page)
     kn_buf_init(&out, 4096);
     size_t width = 0;
     for (size_t i = 0, lines = 0; i < page.len && lines < MAX_LINES; ++i) {
-        unsigned char c = (unsigned char)page.ptr[i];
+        char c = page.ptr[i];
         if (c == '\n') {
             lines += width > 0;
             width = 0;
@@ -28,7 +28,7 @@ static const char *first_lines(KnArena *arena, KnStr page)
         if (width == 0 && out.len)
             kn_buf_text(&out, "; ");
         if (width++ < MAX_LINE)
-            kn_buf_char(&out, c < 0x20 || c == 0x7f ? ' ' : (char)c);
+            kn_buf_char(&out, (unsigned char)c < 0x20 || c == 0x7f ? ' ' : c);
     }
     return out.len ? kn_arena_strndup(arena, out.data, out.len) : "(an empty page)";
 }
@@ -58,16 +58,16 @@ static KnCode read_page(KnDoris *dor, const char *url, KnBuf *page, KnErr *err)
     return resp.status == 200 ? KN_OK : kn_err_set(err, KN_E_IO, "HTTP %d", resp.status);
 }
 
-const char *kn_doris_error_log(KnDoris *dor, KnArena *arena, const char *text)
+const char *kn_doris_error_log(KnDoris *dor, KnArena *arena, const char *url)
 {
     KN_BUF_AUTO page;
     KnErr why = {0};
-    const char *url = "";
+    const char *where = "";
     kn_buf_init(&page, MAX_PAGE);
-    KnCode rc = kn_doris_redirect(arena, &dor->set, dor->set.fe[0], kn_str(text), &url, &why);
+    KnCode rc = kn_doris_redirect(arena, &dor->set, dor->set.fe[0], kn_str(url), &where, &why);
     if (rc == KN_OK)
-        rc = read_page(dor, url, &page, &why);
+        rc = read_page(dor, where, &page, &why);
     if (rc == KN_OK)
         return first_lines(arena, (KnStr){page.data ? page.data : "", page.len});
-    return kn_arena_printf(arena, "%.120s (%.160s)", url, why.msg);
+    return kn_arena_printf(arena, "%.120s (%.160s)", where, why.msg);
 }
