@@ -90,6 +90,29 @@ KnOptSpec kn_command_spec(KnArena *arena, const KnCommand *command)
     return (KnOptSpec){.groups = groups, .n_groups = n, .positional = command->positional};
 }
 
+int kn_command_find(const char *const *words, size_t n, const KnCommand **ret)
+{
+    for (size_t i = 0; i < kn_n_commands && n > 0; i++) {
+        const KnCommand *command = kn_commands[i];
+        size_t taken = command->group ? 2 : 1;
+        if (n < taken || (command->group && strcmp(words[0], command->group) != 0) ||
+            strcmp(words[taken - 1], command->name) != 0)
+            continue;
+        *ret = command;
+        return (int)taken;
+    }
+    return 0;
+}
+
+bool kn_command_is_group(const char *word)
+{
+    for (size_t i = 0; i < kn_n_commands; i++) {
+        if (kn_commands[i]->group && !strcmp(kn_commands[i]->group, word))
+            return true;
+    }
+    return false;
+}
+
 static void usage_line(const KnCommand *command, KnBuf *out)
 {
     kn_buf_text(out, "knut ");
@@ -112,12 +135,16 @@ void kn_command_help(KnArena *arena, const KnCommand *command, KnBuf *out)
     kn_options_help(&spec, out);
 }
 
-void kn_program_help(KnBuf *out)
+void kn_program_help(const char *group, KnBuf *out)
 {
-    kn_buf_text(out, "knut serves, delivers and computes Apache Iceberg tables.\n\nUsage: knut "
-                     "COMMAND [OPTIONS]\n\n");
+    kn_buf_printf(out,
+                  "knut serves, delivers and computes Apache Iceberg tables.\n\nUsage: knut "
+                  "%s%sCOMMAND [OPTIONS]\n\n",
+                  group ? group : "", group ? " " : "");
     for (size_t i = 0; i < kn_n_commands; i++) {
         const KnCommand *command = kn_commands[i];
+        if (group && (!command->group || strcmp(command->group, group) != 0))
+            continue;
         char name[48];
         (void)snprintf(name, sizeof(name), "%s%s%s", command->group ? command->group : "",
                        command->group ? " " : "", command->name);

@@ -60,10 +60,16 @@ struct KnCommand {
 extern const KnCommand *const kn_commands[];
 extern const size_t kn_n_commands;
 
+/** How many words name a command at the start of the list ("table", "scan"): 0 = none does. */
+int kn_command_find(const char *const *words, size_t n, const KnCommand **ret);
+/** True for the first word of commands of two. */
+bool kn_command_is_group(const char *word);
+
 /** The command's groups (own, locator, common) as a spec; memory in arena. */
 KnOptSpec kn_command_spec(KnArena *arena, const KnCommand *command);
 void kn_command_help(KnArena *arena, const KnCommand *command, KnBuf *out);
-void kn_program_help(KnBuf *out);
+/** The commands, those of one group when group is not NULL. */
+void kn_program_help(const char *group, KnBuf *out);
 /** docs/reference.md: every command with its options. */
 void kn_reference_markdown(KnArena *arena, KnBuf *out);
 

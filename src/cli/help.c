@@ -17,6 +17,23 @@ static const KnOption help_rows[] = {
      .doc = "Print the reference of all commands, as docs/reference.md holds it"},
 };
 
+/* Of the words after `help`: nothing, a group, or a command. */
+static KnCode help_on(KnCall *call, KnBuf *text, KnErr *err)
+{
+    const KnOptList *words = &call->args;
+    const KnCommand *command = NULL;
+    bool is_group = words->len == 1 && kn_command_is_group(words->items[0]);
+    if (words->len == 0 || is_group)
+        kn_program_help(is_group ? words->items[0] : NULL, text);
+    else if ((size_t)kn_command_find(words->items, words->len, &command) == words->len)
+        kn_command_help(call->arena, command, text);
+    else
+        return kn_err_set(err, KN_E_INVAL, "there is no command 'knut %.60s%s%.60s'",
+                          words->items[0], words->len > 1 ? " " : "",
+                          words->len > 1 ? words->items[1] : "");
+    return KN_OK;
+}
+
 static KnCode run_help(KnCall *call, KnErr *err)
 {
     const HelpOptions *opts = call->options;
@@ -25,7 +42,7 @@ static KnCode run_help(KnCall *call, KnErr *err)
     if (opts->markdown)
         kn_reference_markdown(call->arena, &text);
     else
-        kn_program_help(&text);
+        KN_TRY(help_on(call, &text, err));
     KN_TRY(kn_buf_check(&text, err));
     return kn_out_line((KnStr){text.data, text.len - 1}, err);
 }
@@ -36,6 +53,7 @@ const KnCommand kn_cmd_help = {
     .options_size = sizeof(HelpOptions),
     .rows = help_rows,
     .n_rows = 1,
+    .positional = "[COMMAND]",
     .run = run_help,
 };
 

@@ -13,33 +13,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 
-/* The words that name the command: how many of argv they take, 0 = none found. */
-static int find_command(int argc, char **argv, const KnCommand **ret)
-{
-    for (size_t i = 0; i < kn_n_commands && argc > 1; i++) {
-        const KnCommand *command = kn_commands[i];
-        if (!command->group && !strcmp(argv[1], command->name)) {
-            *ret = command;
-            return 1;
-        }
-        if (command->group && argc > 2 && !strcmp(argv[1], command->group) &&
-            !strcmp(argv[2], command->name)) {
-            *ret = command;
-            return 2;
-        }
-    }
-    return 0;
-}
-
-static bool is_group(const char *word)
-{
-    for (size_t i = 0; i < kn_n_commands; i++) {
-        if (kn_commands[i]->group && !strcmp(kn_commands[i]->group, word))
-            return true;
-    }
-    return false;
-}
-
 /* The nearest command's last word, for "did you mean"; NULL when none is near. */
 static const char *nearest(const char *group, const char *word)
 {
@@ -61,16 +34,16 @@ static const char *nearest(const char *group, const char *word)
 
 static KnCode unknown_command(int argc, char **argv, KnErr *err)
 {
-    const char *group = is_group(argv[1]) ? argv[1] : NULL;
+    const char *group = kn_command_is_group(argv[1]) ? argv[1] : NULL;
     if (group && argc < 3)
-        return kn_err_set(err, KN_E_INVAL, "knut %s needs a command; 'knut help' lists them",
-                          group);
+        return kn_err_set(err, KN_E_INVAL, "knut %s needs a command; 'knut help %s' lists them",
+                          group, group);
     const char *word = group ? argv[2] : argv[1];
     const char *near = nearest(group, word);
     return kn_err_set(err, KN_E_INVAL,
-                      "there is no command 'knut %s%s%.60s'%s%s%s; 'knut help' lists them",
+                      "there is no command 'knut %s%s%.60s'%s%s%s; 'knut help%s%s' lists them",
                       group ? group : "", group ? " " : "", word, near ? "; did you mean '" : "",
-                      near ? near : "", near ? "'" : "");
+                      near ? near : "", near ? "'" : "", group ? " " : "", group ? group : "");
 }
 
 static void print_error(const char *name, const KnErr *err, bool json)
@@ -114,12 +87,31 @@ static int exit_status(KnCode code)
     return kn_code_exit_status(code);
 }
 
-/* `knut`, `knut --help` and `knut --version` are commands too. */
-static const KnCommand *implied_command(int argc, char **argv)
+static bool asks_for_help(const char *word)
 {
-    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-        return &kn_cmd_help;
-    return !strcmp(argv[1], "--version") || !strcmp(argv[1], "-V") ? &kn_cmd_version : NULL;
+    return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+/* Finds the command and the words that are left for it; false when there is none. `knut`,
+ * `knut --help`, `knut GROUP --help` and `knut --version` are commands too. */
+static bool choose_command(int argc, char **argv, const KnCommand **ret, KnArgs *ret_words)
+{
+    int taken = argc - 1;
+    if (argc < 2 || asks_for_help(argv[1])) {
+        *ret = &kn_cmd_help;
+    } else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        *ret = &kn_cmd_version;
+    } else if (argc == 3 && kn_command_is_group(argv[1]) && asks_for_help(argv[2])) {
+        *ret = &kn_cmd_help;
+        *ret_words = (KnArgs){1, argv + 1};
+        return true;
+    } else {
+        taken = kn_command_find((const char *const *)argv + 1, (size_t)argc - 1, ret);
+        if (!taken)
+            return false;
+    }
+    *ret_words = (KnArgs){argc - 1 - taken, argv + 1 + taken};
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -127,16 +119,16 @@ int main(int argc, char **argv)
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KnErr err = {0};
     kn_stop_install();
-    KnCall call = {.arena = arena, .command = implied_command(argc, argv)};
-    int taken = call.command ? argc - 1 : find_command(argc, argv, &call.command);
+    KnCall call = {.arena = arena};
+    KnArgs words = {0};
     KnCode rc;
     char name[64] = "";
-    if (!call.command) {
+    if (!choose_command(argc, argv, &call.command, &words)) {
         rc = unknown_command(argc, argv, &err);
     } else {
         (void)snprintf(name, sizeof(name), "%s%s%s", call.command->group ? call.command->group : "",
                        call.command->group ? " " : "", call.command->name);
-        rc = run_command(&call, (KnArgs){argc - 1 - taken, argv + 1 + taken}, &err);
+        rc = run_command(&call, words, &err);
     }
     bool json = call.common && (call.common->log_format == KN_LOG_JSON);
     if (rc != KN_OK && err.msg[0])

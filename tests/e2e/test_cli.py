@@ -63,6 +63,20 @@ def test_the_version_is_one_line(knut, words):
     assert knut("version", "--output", "json").ok().row["program"] == "knut"
 
 
+@pytest.mark.parametrize("words", [("help", "cdc"), ("cdc", "--help"), ("cdc", "-h")])
+def test_a_group_lists_its_commands(knut, words):
+    said = knut(*words).ok().out
+    assert re.search(r"^  cdc run +\w", said, re.M) and "knut cdc COMMAND" in said
+    assert "table scan" not in said
+
+
+def test_help_of_a_command_is_its_own_help(knut):
+    assert knut("help", "table", "scan").ok().out == knut("table", "scan", "--help").ok().out
+    assert knut("help", "version").ok().out == knut("version", "--help").ok().out
+    knut("help", "table", "scam").fails(2, "no command 'knut table scam'")
+    knut("help", "table", "scan", "x").fails(2, "no command")
+
+
 # ---- usage ----
 
 
@@ -236,8 +250,8 @@ def test_a_delivery_reports_its_windows(filled, delivery):
 
 
 def test_status_and_check_tell_what_waits(filled, delivery):
-    keys = {"table", "sink", "target", "status", "cursor", "head", "behind", "rows_behind", "bytes_behind", "epoch",
-            "updated_at", "message"}
+    keys = {"table", "sink", "target", "status", "cursor", "head", "behind", "rows_behind", "bytes_behind",
+            "seconds_behind", "epoch", "updated_at", "message"}
     checked = delivery.command("check").ok().rows
     assert [w["from"] for w in checked] == [None] and checked[0]["upserts"] == 5
     assert not delivery.file.exists(), "check touches nothing"
