@@ -129,7 +129,7 @@ typedef struct Transfer {
     pthread_mutex_t lock;
     size_t next_turn;
     int64_t rows_seen, bytes_told;
-    int64_t read_us, load_us, record_us;
+    int64_t read_us, encode_us, load_us, record_us;
     bool committing; /* what is held, if anything was */
     KnCode failed;   /* first failure */
     KnErr err;
@@ -259,10 +259,11 @@ static KnCode note_wrong(Transfer *tr, size_t number, KnCode rc, KnErr *err)
     return marked == KN_OK ? rc : kn_err_wrap(err, rc, "%s; and", local.msg);
 }
 
-static void add_load_time(Transfer *tr, int64_t micros)
+static void add_load_time(Transfer *tr, int64_t micros, int64_t encoding)
 {
     pthread_mutex_lock(&tr->lock);
-    tr->load_us += micros;
+    tr->load_us += micros - encoding;
+    tr->encode_us += encoding;
     pthread_mutex_unlock(&tr->lock);
 }
 
@@ -290,14 +291,16 @@ static KnCode load_chunk(Transfer *tr, size_t turn, KnErr *err)
                               .rows = chunk->rows,
                               .resent = tr->ready->rec->chunks[number].state != KN_CHUNK_PLANNED};
     ChunkRows rows = {.tr = tr, .turn = turn, .chunk = chunk};
-    const KnRowSource source = {.next = next_rows, .arg = &rows, .positions = tr->positions};
+    int64_t encode_us = 0;
+    const KnRowSource source = {
+        .next = next_rows, .arg = &rows, .positions = tr->positions, .encode_us = &encode_us};
     KnVerdict verdict = {.kind = KN_VERDICT_FAILED};
     KN_TRY(mark(tr, number, KN_CHUNK_SENT, KN_VERDICT_UNKNOWN, err));
     int64_t began = kn_clock_mono_us();
     KnCode rc = kn_sink_load(sink, &what, &source, &verdict, err);
     if (verdict.kind == KN_VERDICT_UNKNOWN)
         rc = resolve(tr, number, &verdict, err);
-    add_load_time(tr, kn_clock_mono_us() - began);
+    add_load_time(tr, kn_clock_mono_us() - began, encode_us);
     if (verdict.kind == KN_VERDICT_WRONG)
         return note_wrong(tr, number, rc, err);
     KN_TRY(rc);
@@ -546,6 +549,7 @@ static KnCode deliver(Transfer *tr, int64_t started_us, KnWindowReport *ret, KnE
     KN_TRY(ack_new(ready, tr->proofs, dlv->row.last_label, seconds, &ack, err));
     KN_TRY(dlv->jn->ops->advance(dlv->jn, dlv->row.id, &ack, err));
     ready->phase_us[KN_PHASE_READ] = tr->read_us;
+    ready->phase_us[KN_PHASE_ENCODE] = tr->encode_us;
     ready->phase_us[KN_PHASE_LOAD] = tr->load_us;
     ready->phase_us[KN_PHASE_RECORD] = tr->record_us + kn_clock_mono_us() - proven_us;
     *ret = report_ack(ready, &ack);

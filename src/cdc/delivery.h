@@ -32,7 +32,8 @@ typedef enum KnPhase {
     KN_PHASE_PLAN,   /* manifests read, cut into chunks, differences computed */
     KN_PHASE_BEGIN,  /* the destination opened, checked and made ready */
     KN_PHASE_READ,   /* rows out of data files */
-    KN_PHASE_LOAD,   /* rows encoded and put into the destination */
+    KN_PHASE_ENCODE, /* rows made into bytes, where the sink can tell that from loading */
+    KN_PHASE_LOAD,   /* rows put into the destination */
     KN_PHASE_RECORD, /* the journal */
 } KnPhase;
 enum { KN_N_PHASES = KN_PHASE_RECORD + 1 };

@@ -95,7 +95,14 @@ typedef struct KnRowSource {
     KnCode (*next)(void *arg, KnBatch **ret, KnErr *err); /* the caller owns the reference */
     void *arg;
     bool positions;
+    int64_t *encode_us; /* a sink that makes bytes of rows adds the time that took; or NULL */
 } KnRowSource;
+
+static inline void kn_row_source_encoded(const KnRowSource *rows, int64_t micros)
+{
+    if (rows->encode_us)
+        *rows->encode_us += micros;
+}
 
 typedef struct KnSinkChunk {
     int64_t number; /* from 0 in the window */

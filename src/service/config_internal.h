@@ -20,8 +20,12 @@ typedef struct KnConfigFile {
 /** "knut.yaml:3:5: chunk-mb", in the file's arena. */
 const char *kn_config_place(const KnConfigFile *file, const KnYaml *node);
 /** KN_E_INVAL at the node's place. */
-KN_NODISCARD KnCode kn_config_wrong(const KnConfigFile *file, const KnYaml *node, KnErr *err,
-                                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+#define kn_config_wrong(file, node, err, ...)                                                      \
+    ({                                                                                             \
+        KnErr *wrong_err_ = (err);                                                                 \
+        (void)kn_err_set(wrong_err_, KN_E_INVAL, __VA_ARGS__);                                     \
+        kn_err_wrap(wrong_err_, KN_E_INVAL, "%s", kn_config_place((file), (node)));                \
+    })
 /** The map's keys through the section's rows into target; an unknown key names the nearest.
  * *print (may be NULL) is mixed with what was set. */
 KN_NODISCARD KnCode kn_config_apply(const KnConfigFile *file, const KnYaml *map,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_section.c - see config_internal.h. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "base/hash.h"
 #include "service/config_internal.h"
 
@@ -12,17 +9,6 @@ const char *kn_config_place(const KnConfigFile *file, const KnYaml *node)
         return kn_arena_printf(file->arena, "%s:%d:%d: %.100s", file->name, node->key_line,
                                node->key_column, node->key);
     return kn_arena_printf(file->arena, "%s:%d:%d", file->name, node->line, node->column);
-}
-
-KnCode kn_config_wrong(const KnConfigFile *file, const KnYaml *node, KnErr *err, const char *fmt,
-                       ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    return kn_err_set(err, KN_E_INVAL, "%s: %s", kn_config_place(file, node), n < 0 ? "" : text);
 }
 
 /* ---- names ---- */

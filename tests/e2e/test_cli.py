@@ -14,7 +14,7 @@ COMMANDS = ["demo", "table list", "table create", "table alter", "table append",
             "table branch", "table tag", "table rollback", "table set-current", "table fast-forward",
             "table cherry-pick", "table publish", "table ancestors", "table expire", "table orphans", "table drop",
             "table register", "table rename", "cdc run", "cdc status", "cdc check", "cdc reload", "cdc ddl", "cdc selftest",
-            "catalog release",
+            "cdc measure", "cdc unit", "cdc install", "cdc uninstall", "cdc start", "cdc stop", "cdc k8s", "catalog release",
             "catalog commits", "catalog backup", "catalog verify", "catalog heal",
             "catalog serve", "catalog token", "pipeline check", "pipeline convert", "pipeline graph",
             "pipeline run", "pipeline plan", "help", "version"]

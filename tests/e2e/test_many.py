@@ -176,6 +176,32 @@ def test_status_shows_how_far_each_is_behind(three):
     assert [r["windows"] for r in three.json("check").ok().rows] == [0, 2, 0]
 
 
+PHASES = [f"{phase}_seconds" for phase in ("plan", "begin", "read", "encode", "load", "record")]
+
+
+def test_measure_shows_where_the_time_goes_beside_a_reload(three):
+    changes, reload = three.json("measure", "--delivery", "ns.a").ok().rows
+    assert (reload["what"], reload["rows"]) == ("reload (measured)", 10)
+    three.once().ok()
+    three.append("b", 20, 100)
+    changes, reload = three.json("measure", "--delivery", "ns.b").ok().rows
+    assert changes["what"] == "changes" and (changes["windows"], changes["rows"]) == (1, 20)
+    assert reload["what"] == "reload (measured)" and (reload["windows"], reload["rows"]) == (1, 30)
+    assert all(row["seconds"] > 0 and row["bytes"] > 0 for row in (changes, reload))
+    assert all(changes[phase] >= 0 and reload[phase] is None for phase in PHASES)
+    three.check()
+    three("measure", "--delivery", "ns.b").fails(1, "nothing to measure")
+
+
+def test_measure_reckons_where_the_first_window_had_no_rows(many):
+    many.table("a").delete("true")
+    many.write("a").once().ok()
+    many.append("a", 10)
+    changes, reload = many.json("measure").ok().rows
+    assert reload["what"] == "reload (estimate)" and reload["rows"] == 10
+    assert all(reload[phase] >= 0 for phase in PHASES)
+
+
 # ---- for ever ----
 
 

@@ -15,6 +15,7 @@
 #include "cli/cdc/run_many.h"
 #include "cli/cdc/run_report.h"
 #include "cli/commands.h"
+#include "service/secrets.h"
 
 typedef struct RunOptions {
     KnCdcOptions cdc;
@@ -103,6 +104,7 @@ static KnCode run_for_ever(const KnCall *call, KnDelivery *dlv, KnErr *err)
 static KnCode run_cdc(KnCall *call, KnErr *err)
 {
     const RunOptions *opts = call->options;
+    KN_TRY(kn_secrets_take(err));
     if (opts->cdc.config)
         return kn_run_many(call, opts->once, opts->listen, err);
     if (opts->listen)

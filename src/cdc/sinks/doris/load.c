@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <poll.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -81,8 +82,10 @@ static KnCode encode_rows(const Encoder *enc, const KnRowSource *rows, KnErr *er
         if (!batch)
             return enc->arrow ? kn_doris_arrow_end(enc->arrow, err)
                               : kn_doris_json_end(enc->json, err);
+        int64_t began = kn_clock_mono_us();
         KN_TRY(enc->arrow ? kn_doris_arrow_rows(enc->arrow, batch, err)
                           : kn_doris_json_rows(enc->json, batch, err));
+        kn_row_source_encoded(rows, kn_clock_mono_us() - began);
     }
 }
 

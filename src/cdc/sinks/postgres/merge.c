@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "cdc/sinks/postgres/postgres_internal.h"
 
@@ -37,12 +38,17 @@ static KnCode send_piece(KnPg *pg, KnBuf *buf, KnErr *err)
 static KnCode send_batch(KnPgLoad *load, KnPgEncoder *enc, const KnBatch *batch, KnBuf *buf,
                          KnErr *err)
 {
+    int64_t began = kn_clock_mono_us(), sending = 0;
     KnCode rc = kn_pg_encode_batch(enc, batch, err);
     for (size_t i = 0; rc == KN_OK && i < kn_batch_rows(batch); ++i) {
         rc = kn_pg_encode_row(enc, i, buf, err);
-        if (rc == KN_OK && buf->len >= PIECE)
-            KN_TRY(send_piece(load->pg, buf, err));
+        if (rc != KN_OK || buf->len < PIECE)
+            continue;
+        int64_t from = kn_clock_mono_us();
+        KN_TRY(send_piece(load->pg, buf, err));
+        sending += kn_clock_mono_us() - from;
     }
+    kn_row_source_encoded(load->rows, kn_clock_mono_us() - began - sending);
     load->source_failed = rc != KN_OK;
     return rc;
 }
