@@ -18,4 +18,4 @@ bool kn_lists_find(KnLists *lists, KnArena *arena, const KnStoreName *what, uint
                    KnNameList *ret);
 /** Copies a list without another page. what->name says of which kind: "tables", "views". */
 void kn_lists_keep(KnLists *lists, const KnStoreName *what, uint64_t generation,
-                   const KnNameList *list);
+                   const KnNameList *names);

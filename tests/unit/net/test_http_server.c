@@ -24,7 +24,20 @@ typedef struct Fixture {
     int port;
     _Atomic int done, last_status, waiting;
     pthread_mutex_t gate; /* held = requests to /wait wait */
+    /* /large */
+    int packed;      /* how often it was packed */
+    char kept[4096]; /* what came of it */
+    size_t n_kept;
 } Fixture;
+
+static void keep_packed(void *arg, KnStr packed)
+{
+    Fixture *fix = arg;
+    assert_true(packed.len <= sizeof(fix->kept));
+    memcpy(fix->kept, packed.ptr, packed.len);
+    fix->n_kept = packed.len;
+    fix->packed++;
+}
 
 static size_t admit(void *arg, KnHttpdRequest *req, KnHttpdResponse *rsp)
 {
@@ -52,6 +65,13 @@ static KnHttpdWhen handle(void *arg, KnHttpdRequest *req, KnHttpdResponse *rsp)
         memset(text, 'x', 100000);
         kn_httpd_response_piece(rsp, (KnStr){text, 50000});
         kn_httpd_response_piece(rsp, (KnStr){text + 50000, 50000});
+        rsp->packed = (KnStr){fix->kept, fix->n_kept};
+        rsp->on_packed = keep_packed;
+        rsp->on_packed_arg = fix;
+        return KN_HTTPD_NOW;
+    }
+    if (!strcmp(what, "alone")) {
+        kn_httpd_response_piece(rsp, kn_str(req->alone ? "alone" : "in company"));
         return KN_HTTPD_NOW;
     }
     kn_httpd_response_piece(rsp, KN_STR_LIT("["));
@@ -218,6 +238,49 @@ static void gzip_goes_both_ways(void **state)
     assert_true(kn_httpd_close(fix.server, 1000000));
 }
 
+static void what_was_packed_before_is_not_packed_again(void **state)
+{
+    (void)state;
+    Fixture fix = {0};
+    char first[4096], again[4096], *body;
+    open_with(&fix, (KnHttpdOptions){0});
+    int fd = connect_to(&fix);
+    say_text(fd, "GET /large HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n");
+    assert_int_equal(hear(fd, first, sizeof(first)), 200);
+    say_text(fd, "GET /large HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n");
+    assert_int_equal(hear(fd, again, sizeof(again)), 200);
+    (void)close(fd);
+    assert_true(kn_httpd_close(fix.server, 1000000));
+    body = strstr(again, "\r\n\r\n") + 4;
+    assert_non_null(strstr(again, "Content-Encoding: gzip"));
+    assert_memory_equal(body, strstr(first, "\r\n\r\n") + 4, fix.n_kept);
+    assert_memory_equal(body, fix.kept, fix.n_kept);
+    assert_int_equal(fix.packed, 1);
+}
+
+static void a_handler_is_told_whether_others_are_connected(void **state)
+{
+    (void)state;
+    Fixture fix = {0};
+    char text[4096];
+    open_with(&fix, (KnHttpdOptions){0});
+    static const char ask[] = "GET /alone HTTP/1.1\r\nHost: a\r\n\r\n";
+    int one = connect_to(&fix);
+    say_text(one, ask);
+    assert_int_equal(hear(one, text, sizeof(text)), 200);
+    assert_non_null(strstr(text, "\r\n\r\nalone"));
+    int two = connect_to(&fix);
+    say_text(two, ask);
+    assert_int_equal(hear(two, text, sizeof(text)), 200);
+    assert_non_null(strstr(text, "\r\n\r\nin company"));
+    say_text(one, ask);
+    assert_int_equal(hear(one, text, sizeof(text)), 200);
+    assert_non_null(strstr(text, "\r\n\r\nin company"));
+    (void)close(one);
+    (void)close(two);
+    assert_true(kn_httpd_close(fix.server, 1000000));
+}
+
 static void a_refusal_keeps_the_connection_and_a_bad_target_is_400(void **state)
 {
     (void)state;
@@ -326,6 +389,8 @@ int main(void)
         cmocka_unit_test(requests_share_a_connection),
         cmocka_unit_test(a_body_above_the_limit_is_413_also_in_chunks_and_unpacked),
         cmocka_unit_test(gzip_goes_both_ways),
+        cmocka_unit_test(what_was_packed_before_is_not_packed_again),
+        cmocka_unit_test(a_handler_is_told_whether_others_are_connected),
         cmocka_unit_test(a_refusal_keeps_the_connection_and_a_bad_target_is_400),
         cmocka_unit_test(closing_finishes_what_is_in_flight_and_takes_no_new_connection),
         cmocka_unit_test(a_client_that_dribbles_is_cut_off),
