@@ -29,6 +29,7 @@ demo: build ## the main job on real data: flights -> Iceberg -> DuckDB
 bench: build ## speed and memory, as ratios to DuckDB itself and to other catalog servers
 	@tools/setup test
 	@bench/run
+	@bench/doris
 	@bench/catalog
 
 format: ## clang-format every C file

@@ -21,6 +21,7 @@ def main():
     args.add_argument("--password", default="")
     args.add_argument("--database", default="d", help="exists though it has no table yet")
     args.add_argument("--profile", default="4.0", choices=["2.1", "3.0", "4.0", "4.1"])
+    args.add_argument("--swallow", action="store_true", help="count the rows of bodies and drop them: for measuring a client")
     options = args.parse_args()
     options.be_ports = [int(p) for p in options.be_ports.split(",")]
     doris = Doris(options)

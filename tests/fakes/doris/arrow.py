@@ -45,6 +45,12 @@ def read(body, sources, table, profile):
         yield from (dict(zip(sources, row, strict=True)) for row in zip(*columns, strict=True))
 
 
+def count(body):
+    """Rows of a stream, whatever they are."""
+    with pa.ipc.open_stream(pa.BufferReader(body)) as stream:
+        return sum(batch.num_rows for batch in stream)
+
+
 def _attempt(value, kind):
     try:
         return cast(value, kind)

@@ -139,6 +139,10 @@ def _row(load, doc):
     return values, sign, sequence
 
 
+def count_arrow(body):
+    return _arrow().count(body)
+
+
 def digest(load):
     """Of the rows as a set: a repetition may bring them in another order, or another format."""
     rows = sorted(json.dumps(row, sort_keys=True, default=str) for row in load.rows)
