@@ -130,6 +130,7 @@ def grant(server, fields, headers=None):
 
 @pytest.mark.parametrize("form", ["body", "basic", "no id", "empty id"])
 def test_credentials_give_a_token(guarded, form):
+    """duckdb-iceberg#625, #705: each client has its own way to send them."""
     secret = guarded.tokens["etl"]
     fields, headers = {"grant_type": "client_credentials", "scope": "catalog"}, {}
     if form == "basic":
@@ -146,6 +147,7 @@ def test_credentials_give_a_token(guarded, form):
 
 
 def test_a_token_is_exchanged_for_a_fresh_one(guarded):
+    """gravitino#10899, #11092: Java refreshes by exchange."""
     kind = "urn:ietf:params:oauth:token-type:access_token"
     _, _, first = grant(guarded, {"grant_type": "client_credentials", "client_secret": guarded.tokens["etl"]})
     fields = {"grant_type": "urn:ietf:params:oauth:grant-type:token-exchange", "subject_token_type": kind,

@@ -143,6 +143,7 @@ def test_lent_keys_open_the_tables_folder_by_the_callers_rights_and_nothing_else
 
 
 def test_what_clients_need_is_in_the_answer(lender, store):
+    """polaris#2177, unitycatalog#1885, iceberg#13515, #17810: keys without an end or an address for new ones."""
     _, headers, loaded = lender.load("writer")
     config, (lent,) = loaded["config"], loaded["storage-credentials"]
     assert lent["prefix"] == f"s3://lake/{lender.prefix}/a/t"
@@ -196,6 +197,7 @@ def test_a_new_staged_or_registered_table_comes_with_keys(lender, store):
 
 
 def test_many_who_ask_at_once_get_the_same_keys(lender):
+    """iceberg-go#1560: one refresh for many."""
     lender.create("a", "busy")
     got, start = [], threading.Barrier(12)
 

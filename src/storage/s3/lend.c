@@ -273,8 +273,8 @@ static Loan *find_loan(KnS3Lender *lender, const char *policy)
 }
 
 /* With the mutex held, which is let go of while STS is asked. The loan stays: it is being fetched.
- */
-static void fetch(KnS3Lender *lender, Loan *loan, const char *policy)
+ * True: it has new keys, even where our clock makes them look old. */
+static bool fetch(KnS3Lender *lender, Loan *loan, const char *policy)
 {
     KnErr err = {0};
     KnS3Keys keys = {0};
@@ -299,6 +299,7 @@ static void fetch(KnS3Lender *lender, Loan *loan, const char *policy)
     }
     kn_s3_keys_wipe(&keys);
     (void)pthread_cond_broadcast(&lender->changed);
+    return rc == KN_OK;
 }
 
 static KnCode lend_locked(KnS3Lender *lender, const char *policy, KnArena *arena, KnS3Keys *ret,
@@ -321,10 +322,12 @@ static KnCode lend_locked(KnS3Lender *lender, const char *policy, KnArena *arena
                 *err = loan->failed;
             return loan->failed.code;
         }
-        if (loan->fetching)
+        if (loan->fetching) {
             (void)pthread_cond_wait(&lender->changed, &lender->mutex);
-        else
-            fetch(lender, loan, policy);
+        } else if (fetch(lender, loan, policy)) {
+            kn_s3_keys_copy(arena, &loan->keys, ret);
+            return KN_OK;
+        }
     }
 }
 
