@@ -22,7 +22,7 @@ static void items_done(Items *items)
 }
 #define ITEMS_AUTO __attribute__((cleanup(items_done))) Items
 
-static KnCode value(KnRonLexer *lex, size_t depth, KnRon *ret);
+static KnCode read_value(KnRonLexer *lex, size_t depth, KnRon *ret);
 
 static KnCode keep(const KnRonLexer *lex, const Items *items, KnRon *ret)
 {
@@ -54,7 +54,7 @@ static KnCode name_and_colon(KnRonLexer *lex, KnRonItem *item)
 static KnCode key_and_colon(KnRonLexer *lex, size_t depth, KnRonItem *item)
 {
     KnRon *key = kn_arena_zalloc(lex->arena, sizeof(*key));
-    KN_TRY(value(lex, depth, key));
+    KN_TRY(read_value(lex, depth, key));
     item->key = key;
     KN_TRY(kn_ron_skip_space(lex));
     if (!kn_ron_take(lex, ":"))
@@ -77,7 +77,7 @@ static KnCode items_until(KnRonLexer *lex, size_t depth, const char *close, KnRo
             KN_TRY(name_and_colon(lex, &item));
         else if (ret->kind == KN_RON_MAP)
             KN_TRY(key_and_colon(lex, depth, &item));
-        KN_TRY(value(lex, depth, &item.value));
+        KN_TRY(read_value(lex, depth, &item.value));
         *kn_vec_push(&items.list) = item;
         KN_TRY(kn_ron_skip_space(lex));
         if (!kn_ron_take(lex, ",") && !kn_ron_at(lex, close))
@@ -200,7 +200,7 @@ static KnCode number_or_range(KnRonLexer *lex, KnRon *ret)
     return KN_OK;
 }
 
-static KnCode value(KnRonLexer *lex, size_t depth, KnRon *ret)
+static KnCode read_value(KnRonLexer *lex, size_t depth, KnRon *ret)
 {
     KN_TRY(kn_ron_skip_space(lex));
     ret->line = lex->line;
@@ -309,7 +309,7 @@ KnCode kn_ron_parse(KnArena *arena, KnStr text, const char *origin, KnRonDocumen
             break;
         KN_TRY(attribute(&lex, &doc.extensions));
     }
-    KN_TRY(value(&lex, 0, &doc.value));
+    KN_TRY(read_value(&lex, 0, &doc.value));
     KN_TRY(kn_ron_skip_space(&lex));
     if (lex.at != lex.end)
         return kn_ron_expected(&lex, "the end of the document");
@@ -317,7 +317,7 @@ KnCode kn_ron_parse(KnArena *arena, KnStr text, const char *origin, KnRonDocumen
     return KN_OK;
 }
 
-const char *kn_ron_describe(const KnRon *ron, char *buf, size_t size)
+const char *kn_ron_describe(const KnRon *value, char *buf, size_t size)
 {
     static const char *const names[] = {
         [KN_RON_BOOL] = "a boolean",      [KN_RON_NUMBER] = "a number",
@@ -326,10 +326,10 @@ const char *kn_ron_describe(const KnRon *ron, char *buf, size_t size)
         [KN_RON_LIST] = "a list",         [KN_RON_TUPLE] = "a tuple",
         [KN_RON_STRUCT] = "a struct",     [KN_RON_MAP] = "a map",
     };
-    if (ron->kind == KN_RON_WORD || ron->name.len > 0)
-        (void)snprintf(buf, size, "`%.*s%s`", (int)(ron->name.len > 60 ? 60 : ron->name.len),
-                       ron->name.ptr, ron->kind == KN_RON_WORD ? "" : "(…)");
+    if (value->kind == KN_RON_WORD || value->name.len > 0)
+        (void)snprintf(buf, size, "`%.*s%s`", (int)(value->name.len > 60 ? 60 : value->name.len),
+                       value->name.ptr, value->kind == KN_RON_WORD ? "" : "(…)");
     else
-        (void)snprintf(buf, size, "%s", names[ron->kind]);
+        (void)snprintf(buf, size, "%s", names[value->kind]);
     return buf;
 }
