@@ -242,3 +242,75 @@ def test_a_table_needs_a_catalog_and_must_be_there(lake, tmp_path):
     lake.orders.knut("pipeline", "run", lake.document).fails(3, "which catalog")
     lake.document.write_text(lake.document.read_text().replace('path: "ns.t"', 'path: "ns.none"'))
     lake.run().fails((1, 2), "ns.none")
+
+
+# ---- files dropped into a folder ----
+
+STREAM = """#![enable(implicit_some)]
+(name: "clicks", datasets: [(name: "raw", output_type: table, format: "parquet", path: "DIR/raw")],
+ flows: [(name: "f", target: "raw", reads: ["drop"],
+    kind: streaming(source: file_drop(dir: "DIR/drop", format: "csv"), trigger: TRIGGER),
+    query: "SELECT id, n * 10 AS n FROM drop",
+    expectations: [(name: "known", constraint: "id <> 99", on_violation: drop)])])
+"""
+
+
+class Stream:
+    def __init__(self, knut, folder):
+        self.knut, self.folder, self.document = knut, folder, folder / "clicks.ron"
+        (folder / "drop").mkdir()
+        self.write()
+
+    def write(self, trigger="available_now"):
+        self.document.write_text(STREAM.replace("DIR", str(self.folder)).replace("TRIGGER", trigger))
+
+    def drop(self, name, *ids):
+        lines = "".join(f"{i},{i}\n" for i in ids)
+        (self.folder / "drop" / name).write_text("id,n\n" + lines)
+
+    def run(self, *words, **more):
+        return self.knut("pipeline", "run", self.document, *words, **more)
+
+    def ids(self):
+        rows = duckdb.sql(f"SELECT id, n FROM '{self.folder}/raw/**/*.parquet' ORDER BY id").fetchall()
+        assert all(n == i * 10 for i, n in rows)
+        return [i for i, _ in rows]
+
+
+@pytest.fixture
+def stream(knut, tmp_path):
+    return Stream(knut, tmp_path)
+
+
+def test_each_dropped_file_is_read_once(stream):
+    stream.run().ok()
+    assert not (stream.folder / "raw").exists()
+    stream.drop("a.csv", 1, 2, 99)
+    stream.drop("b [x]*.csv", 3)
+    stream.drop("_half.csv", 7)
+    stream.run().ok()
+    assert stream.ids() == [1, 2, 3]
+    stream.run().ok()
+    stream.drop("c.csv", 4)
+    stream.run().ok()
+    assert stream.ids() == [1, 2, 3, 4]
+    stream.run("--full-refresh", "raw").ok()
+    assert stream.ids() == [1, 2, 3, 4]
+
+
+def test_a_killed_stream_reads_no_file_twice_and_loses_none(stream):
+    stream.drop("a.csv", 0)
+    stream.run().ok()
+    for n, point in enumerate(["computed", "staged", "publish", "published"], start=1):
+        stream.drop(f"{n}.csv", n)
+        assert stream.run(env={"KNUT_FAULT": f"pipeline-{point}:1:kill"}).rc == -9
+        stream.run().ok()
+        assert stream.ids() == list(range(n + 1))
+
+
+def test_a_stream_that_never_ends_wants_once(stream):
+    stream.drop("a.csv", 1)
+    stream.write(trigger="continuous")
+    stream.run().fails(3, "its trigger would never end: available_now is run, or give --once")
+    stream.run("--once").ok()
+    assert stream.ids() == [1]

@@ -16,7 +16,7 @@ typedef struct RunOptions {
     KnLocator loc;
     KnRunArgs args;
     const char *run_id;
-    bool dry;
+    bool dry, once;
 } RunOptions;
 
 static const KnOption run_rows[] = {
@@ -26,6 +26,10 @@ static const KnOption run_rows[] = {
      .value = "ID",
      .doc =
          "A run of this id adds its rows to an Iceberg table once, however often it is repeated"},
+    {.name = "once",
+     .type = KN_OPT_FLAG,
+     .offset = offsetof(RunOptions, once),
+     .doc = "Read of streams what is there now, and end, whatever their triggers say"},
     {.name = "dry",
      .type = KN_OPT_FLAG,
      .offset = offsetof(RunOptions, dry),
@@ -68,8 +72,9 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
     run.tables = kn_args_run_tables(&catalog);
     run.run_id = opts->run_id;
-    KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     run.dry = opts->dry;
+    run.once = opts->once;
+    KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     run.on_event = print_event;
     run.event_arg = &printer;
     run.control = &printer.control;
@@ -108,6 +113,7 @@ static KnCode plan_pipeline(KnCall *call, KnErr *err)
     KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
     run.tables = kn_args_run_tables(&catalog);
+    run.once = true; /* a plan ends */
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 8);
     KnCode rc = backend->plan(pipeline, &run, print_step, out, err);

@@ -149,8 +149,28 @@ static void check_input(const Check *c, const KnutInput *input)
                kn_native_unknown_option(input));
 }
 
+static bool is_dropped(const Check *c, const KnutFlow *flow, const char *name)
+{
+    const KnutSource *source = &flow->kind.streaming.source;
+    return flow->kind.tag == KNUT_FLOW_STREAMING && source->tag == KNUT_SOURCE_FILE_DROP &&
+           !strcmp(name, kn_native_drop_name(c->arena, source->file_drop.dir));
+}
+
+static bool is_streamed(const Check *c, size_t dataset)
+{
+    const KnIndexes *writers = &c->graph->writers[dataset];
+    return writers->len &&
+           c->pipeline->flows.items[writers->items[0]].kind.tag == KNUT_FLOW_STREAMING;
+}
+
 static void check_read(const Check *c, const KnutFlow *flow, const KnGraphRead *read)
 {
+    if (is_dropped(c, flow, read->name))
+        return;
+    if (read->dataset != KN_GRAPH_NONE && is_streamed(c, read->dataset))
+        REFUSE(c,
+               "flow %s: it reads dataset %s, which a stream writes: read its folder as an input",
+               flow->name, read->name);
     if (read->dataset != KN_GRAPH_NONE && !c->graph->writers[read->dataset].len)
         REFUSE(c, "flow %s: it reads dataset %s, which no flow makes", flow->name, read->name);
     if (read->dataset == KN_GRAPH_NONE && read->input == KN_GRAPH_NONE &&
@@ -179,6 +199,44 @@ static void check_cdc(const Check *c, const KnutFlow *flow, size_t target)
                dataset->path);
 }
 
+static void check_stream(const Check *c, const KnutFlow *flow)
+{
+    const KnutStreaming *s = &flow->kind.streaming;
+    if (s->source.tag != KNUT_SOURCE_FILE_DROP)
+        REFUSE(c, "flow %s: of streams only file_drop is read", flow->name);
+    else if (kn_native_format(s->source.file_drop.format, NULL) > KN_NATIVE_JSON)
+        REFUSE(c, "flow %s: dropped files are parquet, csv or json, not %s", flow->name,
+               s->source.file_drop.format);
+    else if (is_remote(s->source.file_drop.dir))
+        REFUSE(c, "flow %s: %s: only local files are read", flow->name, s->source.file_drop.dir);
+    if (s->trigger.tag != KNUT_TRIGGER_AVAILABLE_NOW && c->opts && !c->opts->once)
+        REFUSE(c, "flow %s: its trigger would never end: available_now is run, or give --once",
+               flow->name);
+    if (s->watermark || s->window || s->streams.len || s->deduplicate.len)
+        REFUSE(c, "flow %s: watermarks, windows, further streams and deduplication are not done",
+               flow->name);
+    if (s->output_mode != KNUT_MODE_APPEND)
+        REFUSE(c, "flow %s: the output mode is append", flow->name);
+}
+
+static void check_streaming(const Check *c, const KnutFlow *flow, size_t target)
+{
+    check_stream(c, flow);
+    if (target == KN_GRAPH_NONE)
+        return;
+    const KnutDataset *dataset = &c->pipeline->datasets.items[target];
+    if (c->graph->writers[target].len > 1)
+        REFUSE(c, "flow %s: it must be the only flow into %s", flow->name, dataset->name);
+    if (dataset->output_type == KNUT_OUTPUT_MATERIALIZED_VIEW ||
+        dataset->output_type == KNUT_OUTPUT_TEMPORARY_VIEW ||
+        dataset->write_mode != KNUT_WRITE_APPEND || !dataset->path ||
+        kn_native_is_file(dataset->path) ||
+        kn_native_format(dataset->format, dataset->path) > KN_NATIVE_JSON)
+        REFUSE(c,
+               "flow %s: a stream is written into a folder that is appended to, as a table or sink",
+               flow->name);
+}
+
 static bool table_named(const KnutDataset *dataset)
 {
     return dataset->path && kn_native_format(dataset->format, dataset->path) == KN_NATIVE_ICEBERG;
@@ -189,13 +247,13 @@ static void check_flow(const Check *c, size_t i)
     const KnutFlow *flow = &c->pipeline->flows.items[i];
     const KnGraphReads *reads = &c->graph->reads[i];
     if (flow->kind.tag == KNUT_FLOW_STREAMING)
-        REFUSE(c, "flow %s: streaming flows are not run yet", flow->name);
+        check_streaming(c, flow, c->graph->targets[i]);
     if (flow->kind.tag == KNUT_FLOW_CDC)
         check_cdc(c, flow, c->graph->targets[i]);
     size_t target = c->graph->targets[i];
     if (flow->once && target != KN_GRAPH_NONE && table_named(&c->pipeline->datasets.items[target]))
         REFUSE(c, "flow %s: a backfill (once) into a table is not done", flow->name);
-    if (!flow->query && flow->reads.len != 1)
+    if (flow->kind.tag != KNUT_FLOW_STREAMING && !flow->query && flow->reads.len != 1)
         REFUSE(c, "flow %s: it has no query, and so must read one thing, not %zu", flow->name,
                flow->reads.len);
     for (size_t r = 0; r < reads->len; r++)

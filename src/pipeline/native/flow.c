@@ -38,6 +38,9 @@ const char *kn_native_flow_sql(KnNativeRun *run, const KnutFlow *flow)
         kn_buf_text(&base, "(");
         kn_buf_str(&base, trimmed(flow->query));
         kn_buf_text(&base, "\n)");
+    } else if (flow->kind.tag == KNUT_FLOW_STREAMING) {
+        const char *dir = flow->kind.streaming.source.file_drop.dir;
+        kn_native_name_sql(&base, kn_native_drop_name(run->arena, dir));
     } else {
         kn_native_name_sql(&base, flow->reads.items[0]);
     }
@@ -121,6 +124,19 @@ static KnCode as_declared(KnNativeRun *run, const KnutDataset *dataset, const ch
     return kn_native_checked(run, &wanted, sql, ret, err);
 }
 
+static KnCode streamed(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow, const char **ret,
+                       KnErr *err)
+{
+    const char *sql = NULL;
+    KnNativeWanted wanted = {flow->target, &flow->expectations, NULL};
+    KN_TRY(kn_err_wrap(err, kn_native_drop(run, node, flow, &sql, err), "flow %s", flow->name));
+    *ret = sql;
+    if (!sql)
+        return KN_OK;
+    KN_TRY(kn_native_checked(run, &wanted, sql, &sql, err));
+    return as_declared(run, node->dataset, sql, ret, err);
+}
+
 KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **ret, KnErr *err)
 {
     const KnutDataset *dataset = node->dataset;
@@ -131,6 +147,8 @@ KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **
         KN_TRY(kn_native_apply(run, node, first, &applied, err));
         return as_declared(run, dataset, applied, ret, err);
     }
+    if (first && first->kind.tag == KNUT_FLOW_STREAMING)
+        return streamed(run, node, first, ret, err);
     Union all = {.sql = {.max = 64 << 20}};
     KnCode rc = unite(run, node, &all, err);
     const char *sql =

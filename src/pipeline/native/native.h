@@ -115,9 +115,11 @@ typedef struct KnNativeNode {
     bool fresh;  /* as if it had never been written */
     KnNativeAction action;
     KnNativeFormat format;
-    const char *path; /* absolute, or the table; NULL = written nowhere */
-    bool replace;     /* else rows are added */
-    int64_t rows;     /* computed or written; -1 = not counted */
+    const char *path;     /* absolute, or the table; NULL = written nowhere */
+    bool replace;         /* else rows are added */
+    const KnutFlow *drop; /* the flow that read files dropped into a folder, and the SELECT of */
+    const char *seen_sql; /* all that it has read by now */
+    int64_t rows;         /* computed or written; -1 = not counted */
 } KnNativeNode;
 
 /* What stands beside a target and waits to take its place. */
@@ -192,6 +194,14 @@ KN_NODISCARD KnCode kn_native_alias(KnNativeRun *run, const KnNativeNode *node, 
 /** The name as the engine takes it: each part quoted. */
 void kn_native_name_sql(KnBuf *sql, const char *name);
 
+/** The SELECT of a flow over the files that were dropped since the last run; NULL = none (drop.c).
+ */
+KN_NODISCARD KnCode kn_native_drop(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow,
+                                   const char **ret, KnErr *err);
+/** What queries call the rows of a folder: its name up to a dot. */
+const char *kn_native_drop_name(KnArena *arena, const char *dir);
+/** The log of a flow in its target's folder. */
+const char *kn_native_seen_path(KnArena *arena, const char *folder, const KnutFlow *flow);
 /** The SELECT of a target to which the flow's changes are applied (cdc.c). Computes them. */
 KN_NODISCARD KnCode kn_native_apply(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow,
                                     const char **ret, KnErr *err);

@@ -232,6 +232,20 @@ static KnCode keep_old(const KnNativeNode *node, const KnNativeStaged *staged, K
     return kn_place_link_tree(staged->target, staged->stage, err);
 }
 
+/* Of a folder into which files are streamed: which these were. */
+static KnCode write_log(KnNativeRun *run, const KnNativeNode *node, const KnNativeStaged *staged,
+                        KnErr *err)
+{
+    if (!node->drop)
+        return KN_OK;
+    KN_BUF_AUTO sql = {.max = 64 << 20};
+    kn_buf_printf(&sql, "COPY (%s) TO ", node->seen_sql);
+    kn_sql_text(&sql, kn_str(kn_native_seen_path(run->arena, staged->stage, node->drop)));
+    kn_buf_text(&sql, " (FORMAT parquet)");
+    KN_TRY(kn_buf_check(&sql, err));
+    return kn_session_exec(run->session, sql.data, NULL, err);
+}
+
 KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
     KnNativeStaged staged = {.node = node};
@@ -244,6 +258,7 @@ KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     KN_TRY(check_partition_columns(run, node, select.data, err));
     *kn_vec_push(&run->staged) = staged;
     KN_TRY(copy(run, node, &staged, select.data, err));
+    KN_TRY(write_log(run, node, &staged, err));
     KN_TRY(keep_old(node, &staged, err));
     return kn_io_sync(run->io, kn_str(staged.stage), err);
 }

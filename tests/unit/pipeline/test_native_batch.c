@@ -538,7 +538,17 @@ static void check_names_all_that_is_not_done(void **state)
     ((KnutInput *)p->inputs.items)->path = "s3://bucket/orders.parquet";
     KN_NOTES_AUTO notes = {.arena = b->arena};
     kn_backend_native.check(p, NULL, &notes);
-    assert_int_equal(notes.list.len, 5);
+    static const char *const words[] = {"only local files are read", "format arrow",
+                                        "partition transform `days(ts)`", "only file_drop is read",
+                                        "nothing supplies that"};
+    for (size_t i = 0; i < 5; i++) {
+        bool said = false;
+        kn_vec_foreach (&notes.list, note) {
+            said |= strstr(note->text, words[i]) != NULL;
+        }
+        if (!said)
+            fail_msg("nothing of %s", words[i]);
+    }
     fails(p, KN_E_UNSUPPORTED, "only local files are read");
 }
 
