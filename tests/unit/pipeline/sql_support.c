@@ -8,20 +8,19 @@
 
 static KnEngine *engine; /* one for the program */
 
-static void close_engine(void)
+int script_close_engine(void **state)
 {
+    (void)state;
     engine = kn_engine_close(engine);
+    return 0;
 }
 
 int script_setup(void **state)
 {
     KnErr err;
     Script *s = calloc(1, sizeof(*s));
-    if (!engine) {
-        if (kn_engine_open(&(KnEngineOptions){.threads = 1}, &engine, &err) != KN_OK)
-            fail_msg("%s", err.msg);
-        (void)atexit(close_engine);
-    }
+    if (!engine && kn_engine_open(&(KnEngineOptions){.threads = 1}, &engine, &err) != KN_OK)
+        fail_msg("%s", err.msg);
     if (kn_session_open(engine, &s->session, &err) != KN_OK)
         fail_msg("%s", err.msg);
     s->arena = kn_arena_new(4096);

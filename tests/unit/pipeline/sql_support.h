@@ -23,6 +23,8 @@ typedef struct Script {
 /* cmocka set-up and tear-down of a test: *state is a Script. */
 int script_setup(void **state);
 int script_teardown(void **state);
+/* Tear-down of the group: before exit(), which takes the engine's own statics away. */
+int script_close_engine(void **state);
 
 /** Reads, or fails the test with the message. */
 const KnPipeline *script_read(Script *s, const char *text);

@@ -218,5 +218,5 @@ int main(void)
         test(all_that_is_wrong_is_told_at_once),
         test(deep_nesting_is_refused_not_followed),
     };
-    return cmocka_run_group_tests_name("pipeline.sql_errors", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pipeline.sql_errors", tests, NULL, script_close_engine);
 }

@@ -517,5 +517,5 @@ int main(void)
         test(types_are_spelled_as_arrow_does),
         test(tblproperties_may_be_dotted_bare_and_empty),
     };
-    return cmocka_run_group_tests_name("pipeline.sql_read", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pipeline.sql_read", tests, NULL, script_close_engine);
 }

@@ -218,6 +218,10 @@ static KnutPairs pairs(Dice *d)
     return (KnutPairs){items, n};
 }
 
+static const char nested[] =
+    "Struct(\"a b\": Map(\"entries\": non-null Struct(\"key\": non-null Utf8, "
+    "\"value\": Int8), unsorted), \"c\": non-null Date32)";
+
 static KnutSchema schema(Dice *d)
 {
     unsigned n = roll(d, 4);
@@ -227,9 +231,7 @@ static KnutSchema schema(Dice *d)
             kn_arena_printf(d->arena, "%s%u", PICK(d, "c", "two words", "with.dot", "q`\"'"), i),
             PICK(d, "Int64", "UInt8", "Utf8", "Decimal128(12, 3)", "Timestamp(Microsecond, None)",
                  "Timestamp(Microsecond, Some(\"UTC\"))", "Time32(Second)", "Float16",
-                 "List(Int32)", "List(non-null Int32)", "List(nullable Int32)",
-                 "Struct(\"a b\": Map(\"entries\": non-null Struct(\"key\": non-null Utf8, "
-                 "\"value\": Int8), unsorted), \"c\": non-null Date32)",
+                 "List(Int32)", "List(non-null Int32)", "List(nullable Int32)", nested,
                  "Dictionary(Int32, Utf8)", "Struct()"),
             roll(d, 2) != 0, maybe(d, text(d))};
     return (KnutSchema){items, n};
@@ -281,7 +283,7 @@ static const KnutWatermark *watermark(Dice *d)
 {
     KnutWatermark *mark = kn_arena_alloc(d->arena, sizeof(*mark));
     *mark = (KnutWatermark){PICK(d, "ts", "event time"), roll(d, 2) ? roll(d, 100000) : 86400000,
-                            roll(d, 2) * 60000};
+                            (uint64_t)roll(d, 2) * 60000};
     return roll(d, 3) ? mark : NULL;
 }
 
@@ -453,5 +455,5 @@ int main(void)
         test(what_does_not_read_back_is_named_too),
         test(random_pipelines_survive),
     };
-    return cmocka_run_group_tests_name("pipeline.sql_write", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pipeline.sql_write", tests, NULL, script_close_engine);
 }
