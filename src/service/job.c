@@ -261,9 +261,9 @@ static void tell_round(const KnJob *job, const KnDeliveryReport *report)
     KnService *svc = job->svc;
     if (!svc->hooks.round || (report->status == KN_DELIVERY_IDLE && !svc->once))
         return;
-    (void)pthread_mutex_lock(&svc->lock);
+    (void)pthread_mutex_lock(&svc->telling);
     svc->hooks.round(svc->hooks.arg, job->def->name, report);
-    (void)pthread_mutex_unlock(&svc->lock);
+    (void)pthread_mutex_unlock(&svc->telling);
 }
 
 static KnTurnEnd run_round(KnJob *job, KnErr *err)

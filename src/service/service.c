@@ -63,7 +63,7 @@ static void remove_job(KnService *svc, KnJob *job)
         if (svc->jobs.items[i] != job)
             svc->jobs.items[n++] = svc->jobs.items[i];
     svc->jobs.len = n;
-    job = kn_job_free(job);
+    (void)kn_job_free(job);
     sync_schedule(svc);
 }
 
@@ -171,6 +171,7 @@ static KnService *service_new(const KnServiceStart *start)
     (void)pthread_cond_init(&svc->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
     (void)pthread_mutex_init(&svc->lock, NULL);
+    (void)pthread_mutex_init(&svc->telling, NULL);
     svc->config = kn_service_config_ref(start->config);
     svc->opts = start->config->opts;
     svc->once = start->once;
@@ -198,6 +199,7 @@ static KnService *service_free(KnService *svc)
         (void)close(svc->over_fd);
     (void)pthread_cond_destroy(&svc->changed);
     (void)pthread_mutex_destroy(&svc->lock);
+    (void)pthread_mutex_destroy(&svc->telling);
     free(svc->workers);
     free(svc);
     return NULL;
@@ -307,7 +309,7 @@ KnCode kn_service_stop(KnService *svc, KnErr *err)
     for (int64_t i = 0; i < svc->n_workers; i++)
         (void)pthread_join(svc->workers[i], NULL);
     KnCode rc = svc->once ? outcome(svc, err) : KN_OK;
-    svc = service_free(svc);
+    (void)service_free(svc);
     return rc;
 }
 

@@ -49,6 +49,8 @@ typedef struct KnJob {
 
 struct KnService {
     pthread_mutex_t lock;
+    pthread_mutex_t
+        telling; /* one hook at a time; who listens may be slow, and holds up nobody else */
     pthread_cond_t changed; /* CLOCK_MONOTONIC */
     KN_VEC(KnJob *) jobs;
     KN_VEC(KnTurn *) turns; /* of the jobs, same order */

@@ -9,7 +9,8 @@
 
 #include "service/schedule.h"
 
-enum { N = 4, SECOND = 1000000 };
+enum { N = 4 };
+#define SECOND INT64_C(1000000)
 
 typedef struct Fixture {
     KnTurn turns[N];
@@ -39,7 +40,7 @@ static void who_has_more_to_do_goes_to_the_end_of_the_queue(void **state)
     Fixture fix;
     int64_t wake;
     fill(&fix, 1);
-    for (long round = 0; round < 3 * N; round++) {
+    for (long round = 0; round < 3L * N; round++) {
         KnTurn *turn = kn_schedule_next(&fix.sched, round, &wake);
         assert_int_equal(number(&fix, turn), round % N);
         assert_null(kn_schedule_next(&fix.sched, round, &wake));
