@@ -292,7 +292,7 @@ static void set_centres(Layers *l, KnLayout *ret)
     size_t n = l->vertices.len;
     KnPoint *centres = kn_arena_zalloc(l->d->arena, (n + 1) * sizeof(*centres));
     double *widths = kn_arena_zalloc(l->d->arena, (n + 1) * sizeof(*widths));
-    double top = n ? l->vertices.items[0].y : 0, bottom = top;
+    double top = l->vertices.items[0].y, bottom = top;
     double right = set_columns(l, widths);
     for (size_t i = 0; i < n; i++) {
         const Vertex *v = &l->vertices.items[i];
@@ -334,18 +334,18 @@ static void set_routes(Layers *l, KnLayout *ret)
 KnLayout kn_drawing_layout(const KnDrawing *drawing)
 {
     Layers l = {.d = drawing};
-    KnLayout ret = {0};
+    KnLayout ret = {.width = 2 * MARGIN, .height = 2 * MARGIN};
     for (size_t i = 0; i < drawing->n_nodes; i++)
         (void)add_vertex(&l, 0, false);
+    if (!l.vertices.items)
+        return ret;
     set_layers(&l);
     cut_edges(&l);
     fill_layers(&l);
-    l.sums = kn_arena_alloc(drawing->arena, (l.vertices.len + 1) * sizeof(*l.sums));
-    l.found = kn_arena_alloc(drawing->arena, (l.vertices.len + 1) * sizeof(*l.found));
-    if (l.vertices.len > 0) {
-        sort_layers(&l);
-        set_heights(&l);
-    }
+    l.sums = kn_arena_alloc(drawing->arena, l.vertices.len * sizeof(*l.sums));
+    l.found = kn_arena_alloc(drawing->arena, l.vertices.len * sizeof(*l.found));
+    sort_layers(&l);
+    set_heights(&l);
     set_centres(&l, &ret);
     set_routes(&l, &ret);
     kn_vec_done(&l.vertices);

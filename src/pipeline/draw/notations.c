@@ -8,7 +8,7 @@
 static void put_line(KnBuf *out, const char *text)
 {
     for (; *text; text++)
-        kn_buf_char(out, (unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text);
+        kn_buf_char(out, (char)((unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text));
 }
 
 static void flow_line(const KnDrawing *d, size_t place, KnBuf *out)
@@ -73,7 +73,7 @@ static void dot_text(KnBuf *out, const char *text)
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
             kn_buf_char(out, '\\');
-        kn_buf_char(out, (unsigned char)*text < 0x20 ? ' ' : *text);
+        kn_buf_char(out, (char)((unsigned char)*text < 0x20 ? ' ' : *text));
     }
     kn_buf_char(out, '"');
 }

@@ -39,7 +39,7 @@ static void put_xml(KnBuf *out, const char *text, size_t len)
         else if (c == '>')
             kn_buf_text(out, "&gt;");
         else
-            kn_buf_char(out, c < 0x20 || c == 0x7F ? ' ' : text[i]);
+            kn_buf_char(out, (char)(c < 0x20 || c == 0x7F ? ' ' : text[i]));
     }
 }
 

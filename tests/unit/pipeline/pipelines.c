@@ -139,7 +139,7 @@ static void random_field(KnArena *arena, KnRng *rng, const KnIrField *field, cha
         kn_ir_set_pointer(field, base, random_text(arena, rng));
         return;
     case KN_IR_BOOL:
-        *at = kn_rng_below(rng, 2) == 1;
+        *at = (char)(kn_rng_below(rng, 2) == 1);
         return;
     case KN_IR_U64: {
         uint64_t number = random_number(rng);
