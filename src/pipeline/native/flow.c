@@ -141,13 +141,16 @@ KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **
 {
     const KnutDataset *dataset = node->dataset;
     const KnIndexes *writers = &run->graph->writers[node - run->nodes];
-    const KnutFlow *first = writers->len ? &run->pipeline->flows.items[writers->items[0]] : NULL;
-    if (first && first->kind.tag == KNUT_FLOW_CDC) {
+    *ret = NULL;
+    if (!writers->len)
+        return KN_OK;
+    const KnutFlow *first = &run->pipeline->flows.items[writers->items[0]];
+    if (first->kind.tag == KNUT_FLOW_CDC) {
         const char *applied = NULL;
         KN_TRY(kn_native_apply(run, node, first, &applied, err));
         return as_declared(run, dataset, applied, ret, err);
     }
-    if (first && first->kind.tag == KNUT_FLOW_STREAMING)
+    if (first->kind.tag == KNUT_FLOW_STREAMING)
         return streamed(run, node, first, ret, err);
     Union all = {.sql = {.max = 64 << 20}};
     KnCode rc = unite(run, node, &all, err);

@@ -223,8 +223,9 @@ static void order_and_runs_do_not_matter(void **state)
 {
     Bench *b = *state;
     uint64_t seed = (uint64_t)kn_random_id();
-    if (getenv("KNUT_TEST_SEED"))
-        seed = strtoull(getenv("KNUT_TEST_SEED"), NULL, 10);
+    const char *given = getenv("KNUT_TEST_SEED");
+    if (given)
+        seed = strtoull(given, NULL, 10);
     printf("KNUT_TEST_SEED=%llu\n", (unsigned long long)seed);
     KnRng rng = {seed};
     for (int type = 0; type < 2; type++) {
