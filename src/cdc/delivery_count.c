@@ -31,6 +31,7 @@ void kn_delivery_count(const KnDelivery *dlv, const KnWindowReport *win)
 
 const char *kn_phase_name(KnPhase phase)
 {
-    static const char *const NAMES[] = {"plan", "begin", "read", "load", "record"};
+    static const char *const NAMES[] = {"plan", "begin", "read", "encode", "load", "record"};
+    _Static_assert(sizeof(NAMES) / sizeof(NAMES[0]) == KN_N_PHASES, "each phase has its name");
     return NAMES[phase];
 }
