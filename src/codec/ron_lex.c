@@ -292,7 +292,7 @@ KnCode kn_ron_string(KnRonLexer *lex, KnRon *ret)
     bool bytes = kn_ron_take(lex, "b");
     ret->kind = bytes ? KN_RON_BYTES : kn_ron_at(lex, "'") ? KN_RON_CHAR : KN_RON_TEXT;
     if (kn_ron_take(lex, "r")) {
-        KnStr raw;
+        KnStr raw = {0};
         KN_TRY(raw_quoted(lex, &start, &raw));
         return checked(&start, raw, ret);
     }

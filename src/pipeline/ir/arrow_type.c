@@ -121,7 +121,7 @@ static KnCode structure(Reader *r, KnBuf *sql)
 {
     kn_buf_text(sql, "STRUCT(");
     for (bool first = true;; first = false) {
-        KnStr name;
+        KnStr name = {0};
         KN_BUF_AUTO inner = {0};
         kn_buf_init(&inner, 1 << 20);
         KN_TRY(member(r, &name, &inner));
