@@ -48,6 +48,8 @@ KnCode kn_rest_reply_object(KnRestCall *call, const json_t *doc, KnErr *err)
 KnCode kn_rest_reply_empty(KnRestCall *call, int status)
 {
     call->rsp->status = status;
+    if (status >= 400) /* of a HEAD: the type that the body would have */
+        kn_httpd_response_header(call->rsp, "Content-Type", "application/json");
     return KN_OK;
 }
 
