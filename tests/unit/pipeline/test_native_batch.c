@@ -187,13 +187,14 @@ static void a_missing_partition_column_fails_and_writes_nothing(void **state)
 static void append_accumulates_and_overwrite_replaces(void **state)
 {
     const Bench *b = *state;
+    const KnutNames region = KNUT_NAMES("region");
     static const char *const targets[] = {"a.parquet", "a.csv", "a.json", "folder", "parted"};
     for (size_t i = 0; i < 5; i++) {
         KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, targets[i]));
         if (i >= 3)
             sink_of(p)->format = "parquet";
         if (i == 4)
-            sink_of(p)->partition_cols = KNUT_NAMES("region");
+            sink_of(p)->partition_cols = region;
         const char *glob =
             i < 3 ? targets[i] : kn_arena_printf(b->arena, "%s/**/*.parquet", targets[i]);
         for (int runs_done = 1; runs_done <= 2; runs_done++) {
