@@ -54,7 +54,9 @@ void kn_draw_text(const KnDrawing *d, KnBuf *out)
     kn_buf_printf(out, ": %zu datasets, %zu flows\n", pipeline->datasets.len, pipeline->flows.len);
     for (size_t i = 0; i < pipeline->datasets.len; i++)
         dataset_lines(d, whole ? d->graph->order.items[i] : i, out);
-    KnRings rings = whole ? (KnRings){0} : kn_graph_rings(d->graph);
+    KnRings rings = {0};
+    if (!whole)
+        rings = kn_graph_rings(d->graph);
     for (size_t i = 0; i < rings.len; i++) {
         kn_buf_text(out, "cycle:");
         for (size_t k = 0; k < rings.items[i].len; k++) {
