@@ -28,7 +28,7 @@ static const char *first_lines(KnArena *arena, KnStr page)
         if (width == 0 && out.len)
             kn_buf_text(&out, "; ");
         if (width++ < MAX_LINE)
-            kn_buf_char(&out, (unsigned char)c < 0x20 || c == 0x7f ? ' ' : c);
+            kn_buf_append(&out, (unsigned char)c < 0x20 || c == 0x7f ? " " : &c, 1);
     }
     return out.len ? kn_arena_strndup(arena, out.data, out.len) : "(an empty page)";
 }
