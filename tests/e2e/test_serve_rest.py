@@ -432,3 +432,16 @@ def test_purging_removes_the_files_and_dropping_does_not(program, knut, tmp_path
         assert served.ask("DELETE", f"{NS}/ns/tables/b?purgeRequested=false")[0] == 204
     left = [p.parts[-3] for p in (tmp_path / "w").rglob("*.parquet")]
     assert left == ["b"]
+
+
+def test_a_document_of_another_kind_is_not_registered(served, ns):
+    _, table = create(served, ns)
+    view = {"name": "v", "schema": SCHEMA, "properties": {}, "view-version": {
+        "version-id": 1, "timestamp-ms": 1, "schema-id": 0, "summary": {}, "default-namespace": [ns],
+        "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}]}}
+    status, _, made = served.ask("POST", f"{NS}/{ns}/views", view)
+    assert status == 200, made
+    wrong = {"name": "other", "metadata-location": made["metadata-location"]}
+    error(served.ask("POST", f"{NS}/{ns}/register", wrong), 400, "IllegalArgumentException", "last-column-id")
+    wrong["metadata-location"] = table["metadata-location"]
+    error(served.ask("POST", f"{NS}/{ns}/register-view", wrong), 406, "UnsupportedOperationException", "format version")

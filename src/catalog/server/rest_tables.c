@@ -274,7 +274,9 @@ KnCode kn_rest_register_table(KnRestCall *call, KnErr *err)
     KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "metadata-location", &location, err), err));
     KN_TRY(kn_rest_asked(kn_json_opt_bool(call->body, "overwrite", &overwrite, err), err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
-    KN_TRY(kn_core_table_register(call->rest->ctx.core, &ident, location, overwrite, &doc, err));
+    /* the document is the caller's choice: what is wrong with it is the caller's mistake */
+    KN_TRY(kn_rest_asked(
+        kn_core_table_register(call->rest->ctx.core, &ident, location, overwrite, &doc, err), err));
     kn_rest_delegate(call, &ident, doc);
     return kn_rest_reply_table(call, doc, err);
 }
