@@ -15,7 +15,8 @@ from lib.serve import Served
 
 NS = "/v1/namespaces"
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}]}
-GRANTS = {"boss": ["admin:*"], "etl": ["write:sales"], "reader": ["read:sales"], "deep": ["write:sales.eu"]}
+GRANTS = {"boss": ["admin:*"], "etl": ["write:sales"], "reader": ["read:sales"], "deep": ["write:sales.eu"],
+          "chief": ["admin:sales"]}
 COMMIT = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"k": "v"}}]}
 
 
@@ -275,3 +276,15 @@ def test_without_a_certificate_of_the_authority_nobody_comes_in(program, certifi
 def test_a_certificate_without_its_key_is_named(knut, certificates, tmp_path):
     knut("catalog", "serve", "--warehouse", tmp_path / "w", "--rest", "0", "--tls-cert", certificates / "server.pem",
          "--tls-key", certificates / "client.key").fails(2, "pair")
+
+
+def test_nobody_brings_the_table_of_another_namespace_into_their_own(guarded):
+    """register reads the document for its caller: it must lie where the caller administers."""
+    theirs = guarded.as_("boss", "GET", f"{NS}/hr/tables/t")[2]["metadata-location"]
+    body = {"name": "stolen", "metadata-location": theirs}
+    answer = guarded.as_("chief", "POST", f"{NS}/sales/register", body)
+    assert status(answer) == 403 and "below the folder of the namespace" in answer[2]["error"]["message"]
+    assert status(guarded.as_("chief", "POST", f"{NS}/sales/register-view", body)) == 403
+    own = guarded.as_("chief", "GET", f"{NS}/sales%1Feu/tables/t")[2]["metadata-location"]
+    assert status(guarded.as_("chief", "POST", f"{NS}/sales/register", {"name": "again", "metadata-location": own})) == 200
+    assert status(guarded.as_("boss", "POST", f"{NS}/sales/register", body)) == 200

@@ -134,6 +134,9 @@ KN_NODISCARD KnCode kn_rest_ident(KnRestCall *call, const json_t *obj, const cha
 /* KN_E_REFUSED unless the caller has the right there. */
 KN_NODISCARD KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, KnRight right,
                                  KnErr *err);
+/* KN_E_REFUSED unless the document lies where the caller administers: others' documents may not be
+ * brought into a namespace of one's own and read there. */
+KN_NODISCARD KnCode kn_rest_need_place(KnRestCall *call, const char *location, KnErr *err);
 /* The outcome of reading a request: what is "corrupt" to a parser is the caller's mistake here. */
 KnCode kn_rest_asked(KnCode code, KnErr *err);
 /* Frees a JSON document when the request ends. */

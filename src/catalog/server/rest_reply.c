@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rest_reply.c - answers of the REST front, and what its requests have in common. */
 #include "base/hash.h"
+#include "base/path.h"
 #include "catalog/server/rest_internal.h"
 
 enum { REPLY_MAX = 1 << 30, PAGE_MAX = 1000000 };
@@ -248,4 +249,21 @@ KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, KnRight right
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED, "%s may not %s this namespace",
                       kn_principal_name(call->who), words[right]);
+}
+
+KnCode kn_rest_need_place(KnRestCall *call, const char *location, KnErr *err)
+{
+    const KnCatalogCore *core = call->rest->ctx.core;
+    const char *place = NULL;
+    if (kn_principal_right(call->who, NULL) == KN_RIGHT_ADMIN)
+        return KN_OK;
+    KN_TRY(kn_core_place(core, call->arena, kn_str(location), &place, err));
+    const char *own = kn_core_own_folder(core, call->arena, call->ns.levels, call->ns.n_levels);
+    if (kn_path_is_within(kn_str(place), kn_str(own)))
+        return KN_OK;
+    return kn_err_set(
+        err, KN_E_REFUSED,
+        "%s may register only what lies below the folder of the namespace ('%.400s'): "
+        "more is for who administers the whole catalog",
+        kn_principal_name(call->who), own);
 }

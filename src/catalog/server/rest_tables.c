@@ -273,6 +273,7 @@ KnCode kn_rest_register_table(KnRestCall *call, KnErr *err)
     KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "name", &name, err), err));
     KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "metadata-location", &location, err), err));
     KN_TRY(kn_rest_asked(kn_json_opt_bool(call->body, "overwrite", &overwrite, err), err));
+    KN_TRY(kn_rest_need_place(call, location, err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
     /* the document is the caller's choice: what is wrong with it is the caller's mistake */
     KN_TRY(kn_rest_asked(

@@ -47,6 +47,7 @@ KnCode kn_rest_register_view(KnRestCall *call, KnErr *err)
     const char *name = NULL, *location = NULL;
     KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "name", &name, err), err));
     KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "metadata-location", &location, err), err));
+    KN_TRY(kn_rest_need_place(call, location, err));
     KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
     KN_TRY(kn_rest_asked(kn_core_view_register(call->rest->ctx.core, &ident, location, &doc, err),
                          err));
