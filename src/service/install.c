@@ -17,8 +17,6 @@
 
 #include "base/path.h"
 
-extern char **environ;
-
 KnCode kn_unit_place(KnArena *arena, const char *name, bool system, KnUnitPlace *ret, KnErr *err)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");

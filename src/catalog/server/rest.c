@@ -208,7 +208,7 @@ static void run_once(KnRestCall *call, const char *key)
  * short commit that nobody else could be held up by. */
 static bool is_quick(const KnRestCall *call, const char *key)
 {
-    int flags = call->op->flags;
+    unsigned flags = call->op->flags;
     if (call->op->fn == kn_rest_health)
         return true;
     if (!call->rest->ctx.quick_reads || (flags & KN_REST_WAITS))
