@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doris under everything at once: a table that changes, faults drawn at random, clients and servers
 killed in between, chunk sizes, parallelism, format and two-phase commits that change from run to run. In the end the copy
-is the source. KNUT_TEST_SEED repeats a run, KNUT_TEST_ROUNDS (8) or KNUT_TEST_STEPS (runs of the client) make it longer."""
+is the source. KNUT_TEST_SEED repeats a run, KNUT_TEST_ROUNDS (5) or KNUT_TEST_STEPS (runs of the client) make it longer."""
 import os
 import random
 import signal
@@ -12,7 +12,7 @@ from lib.doris import PASSWORD, USER, DorisDelivery, FakeDoris, be, fe
 from lib.program import KILLED
 
 SEED = int(os.environ.get("KNUT_TEST_SEED") or random.SystemRandom().randrange(2**31))
-ROUNDS = int(os.environ.get("KNUT_TEST_ROUNDS") or 8)
+ROUNDS = int(os.environ.get("KNUT_TEST_ROUNDS") or 5)
 STEPS = int(os.environ.get("KNUT_TEST_STEPS") or 0)
 ROWS = "SELECT range::BIGINT AS id, '{}' || md5(range::VARCHAR) || " + \
     " || ".join(f"md5('{k}' || range)" for k in range(8)) + " AS name FROM range({}, {})"
@@ -62,6 +62,7 @@ def test_the_copy_is_the_source_after_everything(table, tmp_path, keyed):
         folder = tmp_path / "into"
         folder.mkdir()
         delivery = DorisDelivery(table, folder, target="d.t", sink=doris.sink(create_table="true", format="arrow"))
+        assert delivery.run().rc == 0  # made for Arrow: without the sequence column, which Arrow cannot fill
         steps, round_ = 0, 0
         while steps < STEPS if STEPS else round_ < ROUNDS:
             change(table, rng, keyed, round_)
