@@ -60,7 +60,7 @@ static void sql(const Bench *b, const char *text)
 }
 
 /* The one value of a query, as text. */
-static const char *text(const Bench *b, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static const char *text(const Bench *b, const char *fmt, ...)
 {
     KnErr err = {0};
     KN_BUF_AUTO query = {.max = 1 << 16};
