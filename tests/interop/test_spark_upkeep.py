@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expiring and orphans: what Spark's procedures remove of a table is what the program removes of its copy; others read
 what is left; refs that others made are kept by their rules."""
+import fcntl
 import shutil
 from pathlib import Path
 
@@ -13,18 +14,22 @@ from peers.pyice import Lake
 from peers.spark_upkeep import names
 
 
-# A table's files are put back where Spark had them: one worker at a time may do that.
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in spark_tables.UPKEEP])
+@pytest.fixture(params=spark_tables.UPKEEP)
 def kept(request, spark, knut, tmp_path):
-    """A table of Spark's as it was before, in a catalog of ours; and what Spark did."""
+    """A table of Spark's as it was before, in a catalog of ours; and what Spark did.
+
+    Its files are put back where Spark had them: one test at a time, of all workers, may have them.
+    """
     answer = spark.of("upkeep", request.param)
     folder = Path(answer["folder"])
-    shutil.rmtree(folder)
-    shutil.copytree(folder.with_name(folder.name + ".before"), folder)
-    newest = max((folder / "metadata").glob("v*.metadata.json"), key=lambda p: int(p.name.split(".")[0][1:]))
-    shared = Lake(knut, tmp_path / "warehouse").table(f"s.{folder.name}")
-    shared.knut("register", "--metadata", newest).ok()
-    return shared, answer, folder
+    with open(folder.with_name(folder.name + ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(folder)
+        shutil.copytree(folder.with_name(folder.name + ".before"), folder)
+        newest = max((folder / "metadata").glob("v*.metadata.json"), key=lambda p: int(p.name.split(".")[0][1:]))
+        shared = Lake(knut, tmp_path / "warehouse").table(f"s.{folder.name}")
+        shared.knut("register", "--metadata", newest).ok()
+        yield shared, answer, folder
 
 
 def test_what_spark_expires_the_program_expires(kept):
