@@ -293,8 +293,7 @@ static void change_data_can_be_said_in_four_ways(void **state)
 {
     static const char *const texts[] = {
         "CREATE FLOW f_d AS AUTO CDC INTO d FROM STREAM(c) KEYS (i) SEQUENCE BY s COLUMNS (i, s)",
-        "CREATE FLOW f_d AS APPLY CHANGES INTO d FROM STREAM c KEYS (i) COLUMNS (i, s) SEQUENCE BY "
-        "s",
+        "CREATE FLOW f_d AS APPLY CHANGES INTO d FROM STREAM c KEYS(i) COLUMNS(i,s) SEQUENCE BY s",
         "APPLY CHANGES INTO d FROM c KEYS (i) SEQUENCE BY s STORED AS SCD TYPE 1 COLUMNS (i, s);",
         "AUTO CDC INTO d FROM (SELECT * FROM STREAM(c)) KEYS (i) SEQUENCE BY s COLUMNS (i, s)"};
     const KnutFlow want = {.name = "f_d",
