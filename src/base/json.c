@@ -9,6 +9,7 @@
 #include "base/json.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 enum { WANT_BOOL = JSON_NULL + 1 }; /* jansson has two boolean types */
 
@@ -227,6 +228,20 @@ void kn_json_quote(KnBuf *buf, KnStr s)
         s = (KnStr){s.ptr + n, s.len - n};
     }
     kn_buf_char(buf, '"');
+}
+
+void kn_json_put_text(KnBuf *buf, const char *name, const char *text)
+{
+    kn_buf_printf(buf, "\"%s\":", name);
+    kn_json_quote(buf, kn_str(text));
+}
+
+void kn_json_put_count(KnBuf *buf, const char *name, int64_t value)
+{
+    if (value < 0)
+        kn_buf_printf(buf, "\"%s\":null", name);
+    else
+        kn_buf_printf(buf, "\"%s\":%" PRId64, name, value);
 }
 
 /* ---- documents ---- */

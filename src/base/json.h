@@ -42,6 +42,10 @@ KN_NODISCARD KnCode kn_json_opt_object(const json_t *obj, const char *key, json_
 
 /** Append a JSON string literal with quotes; invalid UTF-8 becomes U+FFFD. */
 void kn_json_quote(KnBuf *buf, KnStr s);
+/** Append `"name":"text"` and `"name":number` of an object; no comma before or after. The name is
+ * written as it is. A number below 0 is none, and null. */
+void kn_json_put_text(KnBuf *buf, const char *name, const char *text);
+void kn_json_put_count(KnBuf *buf, const char *name, int64_t value);
 /** Append a compact document (keys in insertion order). */
 void kn_json_dump(KnBuf *buf, const json_t *doc);
 

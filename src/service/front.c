@@ -97,20 +97,6 @@ void kn_service_metrics_write(KnService *svc, KnBuf *out)
 
 /* ---- JSON ---- */
 
-static void write_text(KnBuf *out, const char *name, const char *text)
-{
-    kn_buf_printf(out, "\"%s\":", name);
-    kn_json_quote(out, kn_str(text));
-}
-
-static void write_count(KnBuf *out, const char *name, int64_t value)
-{
-    if (value < 0)
-        kn_buf_printf(out, ",\"%s\":null", name);
-    else
-        kn_buf_printf(out, ",\"%s\":%" PRId64, name, value);
-}
-
 static const char *bool_text(bool value)
 {
     return value ? "true" : "false";
@@ -129,25 +115,28 @@ static void write_state(KnBuf *out, const KnServiceState *state)
 {
     char when[32];
     kn_buf_char(out, '{');
-    write_text(out, "delivery", state->name);
+    kn_json_put_text(out, "delivery", state->name);
     kn_buf_char(out, ',');
-    write_text(out, "table", state->table);
+    kn_json_put_text(out, "table", state->table);
     kn_buf_char(out, ',');
-    write_text(out, "sink", state->sink_kind);
+    kn_json_put_text(out, "sink", state->sink_kind);
     kn_buf_char(out, ',');
-    write_text(out, "status", status_text(state));
-    kn_buf_printf(out, ",\"ready\":%s", bool_text(state->ready));
-    write_count(out, "cursor", state->cursor);
-    write_count(out, "behind", state->snapshots);
-    write_count(out, "rows_behind", state->rows);
-    write_count(out, "bytes_behind", state->bytes);
+    kn_json_put_text(out, "status", status_text(state));
+    kn_buf_printf(out, ",\"ready\":%s,", bool_text(state->ready));
+    kn_json_put_count(out, "cursor", state->cursor);
+    kn_buf_char(out, ',');
+    kn_json_put_count(out, "behind", state->snapshots);
+    kn_buf_char(out, ',');
+    kn_json_put_count(out, "rows_behind", state->rows);
+    kn_buf_char(out, ',');
+    kn_json_put_count(out, "bytes_behind", state->bytes);
     kn_buf_printf(out, ",\"seconds_behind\":%.0f,", state->seconds);
-    write_text(out, "last_ok",
-               state->last_ok_ms > 0 ? kn_clock_format_ms(state->last_ok_ms, when) : "");
+    kn_json_put_text(out, "last_ok",
+                     state->last_ok_ms > 0 ? kn_clock_format_ms(state->last_ok_ms, when) : "");
     kn_buf_text(out, ",\"functional_status\":{\"component\":\"knut-cdc\",");
-    write_text(out, "check", state->name);
+    kn_json_put_text(out, "check", state->name);
     kn_buf_printf(out, ",\"ok\":%s,", bool_text(state->looked && state->ok));
-    write_text(out, "detail", state->message);
+    kn_json_put_text(out, "detail", state->message);
     kn_buf_text(out, "}}");
 }
 
@@ -174,9 +163,10 @@ static bool write_ready(KnService *svc, KnBuf *out)
         if (states[i].ready)
             continue;
         kn_buf_text(out, waiting++ ? ",{" : "{");
-        write_text(out, "delivery", states[i].name);
+        kn_json_put_text(out, "delivery", states[i].name);
         kn_buf_char(out, ',');
-        write_text(out, "message", states[i].looked ? states[i].message : "not looked at yet");
+        kn_json_put_text(out, "message",
+                         states[i].looked ? states[i].message : "not looked at yet");
         kn_buf_char(out, '}');
     }
     kn_buf_printf(out, "],\"ready\":%s}\n", bool_text(waiting == 0));
@@ -211,7 +201,7 @@ static void fail(void *arg, KnHttpdRequest *req, int status, const char *message
     kn_buf_init(&body, 4096);
     (void)arg;
     kn_buf_char(&body, '{');
-    write_text(&body, "error", message);
+    kn_json_put_text(&body, "error", message);
     kn_buf_text(&body, "}\n");
     answer(req, rsp, status, "application/json", &body);
 }

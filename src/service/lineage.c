@@ -12,12 +12,6 @@
 #define FACET(n)   "https://openlineage.io/spec/facets/" n
 #define FACET_HEAD "\"_producer\":\"" PRODUCER "\",\"_schemaURL\":"
 
-static void write_text(KnBuf *out, const char *name, const char *text)
-{
-    kn_buf_printf(out, "\"%s\":", name);
-    kn_json_quote(out, kn_str(text));
-}
-
 static void write_id(KnBuf *out, const char *name, int64_t id)
 {
     if (id < 0)
@@ -28,20 +22,20 @@ static void write_id(KnBuf *out, const char *name, int64_t id)
 
 static void write_dataset(KnBuf *out, const char *namespace, const char *name)
 {
-    write_text(out, "namespace", namespace);
+    kn_json_put_text(out, "namespace", namespace);
     kn_buf_char(out, ',');
-    write_text(out, "name", name);
+    kn_json_put_text(out, "name", name);
 }
 
 static void write_run(KnBuf *out, const KnLineageRun *run, const char *message)
 {
     kn_buf_text(out, ",\"run\":{");
-    write_text(out, "runId", run->run_id);
+    kn_json_put_text(out, "runId", run->run_id);
     kn_buf_text(out, ",\"facets\":{");
     if (message) {
         kn_buf_text(out, "\"errorMessage\":{" FACET_HEAD
                          "\"" FACET("1-0-1/ErrorMessageRunFacet.json") "\",");
-        write_text(out, "message", message);
+        kn_json_put_text(out, "message", message);
         kn_buf_text(out, ",\"programmingLanguage\":\"C\"}");
     }
     kn_buf_text(out, "}}");
@@ -107,11 +101,11 @@ void kn_airflow_write(KnBuf *out, const char *prefix, const KnLineageRun *run,
     kn_buf_printf(&uri, "%s%s", prefix, run->table);
     kn_json_quote(out, (KnStr){uri.data, uri.len});
     kn_buf_text(out, ",\"extra\":{");
-    write_text(out, "table", run->table);
+    kn_json_put_text(out, "table", run->table);
     kn_buf_char(out, ',');
-    write_text(out, "delivery", run->job);
+    kn_json_put_text(out, "delivery", run->job);
     kn_buf_char(out, ',');
-    write_text(out, "target", run->target);
+    kn_json_put_text(out, "target", run->target);
     kn_buf_printf(out,
                   ",\"rows\":%" PRId64 ",\"upserts\":%" PRId64 ",\"deletes\":%" PRId64
                   ",\"windows\":%zu,",
