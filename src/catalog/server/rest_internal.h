@@ -134,6 +134,12 @@ KN_NODISCARD KnCode kn_rest_ident(KnRestCall *call, const json_t *obj, const cha
 /* KN_E_REFUSED unless the caller has the right there. */
 KN_NODISCARD KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, KnRight right,
                                  KnErr *err);
+/* The folder of the call's namespace by its name; in the call's arena. */
+const char *kn_rest_own_folder(const KnRestCall *call);
+/* What the caller may do with files at the place (kn_core_place()): the right in the call's
+ * namespace holds below its own folder, elsewhere only the right on the whole catalog does. Whoever
+ * writes tables chooses locations, and would otherwise get at somebody else's files. */
+KnRight kn_rest_right_at(const KnRestCall *call, const char *place);
 /* KN_E_REFUSED unless the document lies where the caller administers: others' documents may not be
  * brought into a namespace of one's own and read there. */
 KN_NODISCARD KnCode kn_rest_need_place(KnRestCall *call, const char *location, KnErr *err);

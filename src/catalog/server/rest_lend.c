@@ -4,9 +4,7 @@
  * the address at which single requests are signed for them (rest_sign.c).
  *
  * What a caller may be let into is decided here, by two rules. A folder is one of the table's own,
- * within the warehouse or an allowed folder. And whoever has no right on the whole catalog is let
- * only into folders below that of the namespace by name: locations are chosen by those who write
- * tables, and with a location of somebody else's files one would otherwise get keys for them.
+ * within the warehouse or an allowed folder. And the caller has a right there (kn_rest_right_at()).
  */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -21,9 +19,7 @@ enum { PLACES_MAX = 8, PAIRS_MAX = 8 };
 /* ---- what may be reached ---- */
 
 typedef struct Reaching {
-    KnRestCall *call;
-    const char *own;        /* the namespace's folder */
-    KnRight here, anywhere; /* in the namespace, in the whole catalog */
+    const KnRestCall *call;
     const char **folders;
     size_t n;
     KnRight least; /* that holds in all the folders */
@@ -32,8 +28,7 @@ typedef struct Reaching {
 /* Takes the folder in; false: it is not for this caller. */
 static bool reach(Reaching *at, const char *folder)
 {
-    bool below = kn_path_is_within(kn_str(folder), kn_str(at->own)) && strcmp(folder, at->own) != 0;
-    KnRight right = below ? at->here : at->anywhere;
+    KnRight right = kn_rest_right_at(at->call, folder);
     if (right < KN_RIGHT_READ)
         return false;
     for (size_t i = 0; i < at->n; i++)
@@ -48,22 +43,18 @@ KnCode kn_rest_reach(KnRestCall *call, const char *location, const json_t *prope
                      KnRestReach *ret, KnErr *err)
 {
     KnCatalogCore *core = call->rest->ctx.core;
-    const KnNamespace *ns = &call->ns;
     const char *folder = NULL;
     KN_TRY(kn_core_place(core, call->arena, kn_str(location), &folder, err));
     if (!kn_s3_is_location(kn_str(folder)))
         return kn_err_set(err, KN_E_UNSUPPORTED, "the table's files are not in an object store");
     Reaching at = {.call = call,
-                   .own = kn_core_own_folder(core, call->arena, ns->levels, ns->n_levels),
-                   .here = kn_principal_right(call->who, ns),
-                   .anywhere = kn_principal_right(call->who, NULL),
                    .folders = kn_arena_alloc(call->arena, PLACES_MAX * sizeof(const char *)),
                    .least = KN_RIGHT_ADMIN};
     if (!reach(&at, folder))
         return kn_err_set(err, KN_E_REFUSED,
                           "the table's files are not below the folder of its namespace ('%.400s'): "
                           "only who has rights on the whole catalog is let in there",
-                          at.own);
+                          kn_rest_own_folder(call));
     for (const char *const *key = kn_core_place_keys; *key; key++) {
         const char *more = json_string_value(json_object_get(properties, *key));
         if (more && kn_core_place(core, call->arena, kn_str(more), &folder, NULL) == KN_OK &&

@@ -251,19 +251,30 @@ KnCode kn_rest_need(const KnRestCall *call, const KnNamespace *ns, KnRight right
                       kn_principal_name(call->who), words[right]);
 }
 
+const char *kn_rest_own_folder(const KnRestCall *call)
+{
+    return kn_core_own_folder(call->rest->ctx.core, call->arena, call->ns.levels,
+                              call->ns.n_levels);
+}
+
+KnRight kn_rest_right_at(const KnRestCall *call, const char *place)
+{
+    const char *own = kn_rest_own_folder(call);
+    bool below = kn_path_is_within(kn_str(place), kn_str(own)) && strcmp(place, own) != 0;
+    return kn_principal_right(call->who, below ? &call->ns : NULL);
+}
+
 KnCode kn_rest_need_place(KnRestCall *call, const char *location, KnErr *err)
 {
-    const KnCatalogCore *core = call->rest->ctx.core;
     const char *place = NULL;
     if (kn_principal_right(call->who, NULL) == KN_RIGHT_ADMIN)
-        return KN_OK;
-    KN_TRY(kn_core_place(core, call->arena, kn_str(location), &place, err));
-    const char *own = kn_core_own_folder(core, call->arena, call->ns.levels, call->ns.n_levels);
-    if (kn_path_is_within(kn_str(place), kn_str(own)))
+        return KN_OK; /* what is no place at all is told by who reads it */
+    KN_TRY(kn_core_place(call->rest->ctx.core, call->arena, kn_str(location), &place, err));
+    if (kn_rest_right_at(call, place) == KN_RIGHT_ADMIN)
         return KN_OK;
     return kn_err_set(
         err, KN_E_REFUSED,
         "%s may register only what lies below the folder of the namespace ('%.400s'): "
         "more is for who administers the whole catalog",
-        kn_principal_name(call->who), own);
+        kn_principal_name(call->who), kn_rest_own_folder(call));
 }
