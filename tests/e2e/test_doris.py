@@ -8,19 +8,8 @@ import time
 
 import pytest
 
-from lib.doris import PASSWORD, USER, DorisDelivery, FakeDoris, be, fe
+from lib.doris import PASSWORD, SMALL, USER, WIDE, DorisDelivery, be, fe
 from lib.program import KILLED
-
-SMALL = "SELECT range::BIGINT AS id, 'n' || range AS name FROM range({}, {})"
-# Some 400 kB a chunk of 1 MiB of source: what waits in socket buffers is less.
-WIDE = "SELECT range::BIGINT AS id, " + " || ".join(f"md5('{k}' || range)" for k in range(16)) + " AS name FROM range({}, {})"
-
-
-@pytest.fixture
-def doris(tmp_path):
-    server = FakeDoris(tmp_path)
-    yield server
-    server.end()
 
 
 class Scene:

@@ -3,7 +3,7 @@
 wrongly is refused by name. The stand-in reads the streams with Arrow's own library (tests/fakes/doris/arrow.py)."""
 import pytest
 
-from lib.doris import DorisDelivery, FakeDoris
+from lib.doris import DorisDelivery
 
 SCHEMA = ("id long required, b boolean, i int, wide int, l long, big long, f float, fw double, d double, dec decimal(9,2), "
           "dec38 decimal(38,18), day date, t time, micros time, ts timestamp, tz timestamptz, s string, code string, u uuid, "
@@ -31,12 +31,7 @@ NULLS = "SELECT 99999::BIGINT AS id, " + ", ".join(
     f"NULL AS {c.split()[0]}" for c in ("b|i|wide|l|big|f|fw|d|dec|dec38|day|t|micros|ts|tz|s|code|u|fix|bin|list|deep|m|st|ms"
                                         .split("|")))
 
-
-@pytest.fixture
-def doris(tmp_path, request):
-    server = FakeDoris(tmp_path, "--profile", getattr(request, "param", "4.1"))
-    yield server
-    server.end()
+DORIS = "4.1"
 
 
 def deliver(doris, table, folder, target, **settings):

@@ -2,16 +2,9 @@
 """Delivery into Doris: what public bug reports of its connectors tell of, each as a test (the report stands beside it)."""
 import pytest
 
-from lib.doris import DorisDelivery, FakeDoris, be, fe
+from lib.doris import SMALL, DorisDelivery, be, fe
 
-SMALL = "SELECT range::BIGINT AS id, 'n' || range AS name FROM range({}, {})"
-
-
-@pytest.fixture
-def doris(tmp_path):
-    server = FakeDoris(tmp_path, "--profile", "4.1")
-    yield server
-    server.end()
+DORIS = "4.1"
 
 
 @pytest.fixture

@@ -3,14 +3,9 @@
 meets it."""
 import pytest
 
-from lib.doris import PASSWORD, USER, FakeDoris, be, fe
+from lib.doris import PASSWORD, USER, be, fe
 
-
-@pytest.fixture
-def doris(tmp_path):
-    server = FakeDoris(tmp_path, "--profile", "4.1")
-    yield server
-    server.end()
+DORIS = "4.1"
 
 
 def selftest(knut, doris, *args):

@@ -2,18 +2,8 @@
 """Delivery into Doris with two-phase-commit: a window of many chunks is there as a whole or not at all, whoever dies when."""
 import pytest
 
-from lib.doris import DorisDelivery, FakeDoris, be, fe
+from lib.doris import SMALL, WIDE, DorisDelivery, be, fe
 from lib.program import KILLED
-
-SMALL = "SELECT range::BIGINT AS id, 'n' || range AS name FROM range({}, {})"
-WIDE = "SELECT range::BIGINT AS id, " + " || ".join(f"md5('{k}' || range)" for k in range(16)) + " AS name FROM range({}, {})"
-
-
-@pytest.fixture
-def doris(tmp_path):
-    server = FakeDoris(tmp_path)
-    yield server
-    server.end()
 
 
 class Scene:

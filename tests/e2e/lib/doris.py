@@ -12,6 +12,9 @@ from lib.lake import Delivery
 
 FAKE = Path(__file__).resolve().parents[2] / "fakes/doris"
 USER, PASSWORD = "loader", "p@ss:/%+é secret"
+# Queries of rows from .. to; of wide ones a chunk of 1 MiB of source is some 400 kB: what waits in socket buffers is less.
+SMALL = "SELECT range::BIGINT AS id, 'n' || range AS name FROM range({}, {})"
+WIDE = "SELECT range::BIGINT AS id, " + " || ".join(f"md5('{k}' || range)" for k in range(16)) + " AS name FROM range({}, {})"
 QUICK = {"connect-timeout": "2", "read-timeout": "3", "stall-timeout": "2", "grace": "0.3", "retry-wait": "0.01"}
 
 

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from lib.bad import half_delivered
+from lib.doris import FakeDoris
 from lib.lake import Delivery, Table
 from lib.program import Program, find_program
 from lib.seaweed import Seaweed, StoredProgram, StoredTable
@@ -46,6 +47,15 @@ def delivery(table, tmp_path):
     folder = tmp_path / "delivery"
     folder.mkdir()
     return Delivery(table, folder)
+
+
+@pytest.fixture
+def doris(tmp_path, request):
+    """The stand-in of Doris: the version of a test's parameter, else of the module's DORIS, else 4.0."""
+    version = getattr(request, "param", getattr(request.module, "DORIS", "4.0"))
+    server = FakeDoris(tmp_path, "--profile", version)
+    yield server
+    server.end()
 
 
 @pytest.fixture

@@ -15,23 +15,13 @@
 #include "base/fault.h"
 #include "pipeline/backend.h"
 #include "support/tempdir.h"
-
-/* One engine to make and look at files with; a folder for each case. */
-typedef struct Bench {
-    KnEngine *engine;
-    KnSession *session;
-    KnArena *arena;
-    char dir[256];
-} Bench;
+#include "unit/pipeline/native_bench.h"
 
 static int set_up(void **state)
 {
     Bench *b = calloc(1, sizeof(*b));
     assert_non_null(b);
-    b->arena = kn_arena_new(0);
-    (void)test_tempdir_make(b->dir);
-    assert_int_equal(kn_engine_open(&(KnEngineOptions){.threads = 1}, &b->engine, NULL), KN_OK);
-    assert_int_equal(kn_session_open(b->engine, &b->session, NULL), KN_OK);
+    bench_open(b);
     *state = b;
     return 0;
 }
@@ -39,52 +29,20 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     Bench *b = *state;
-    kn_session_close(b->session);
-    kn_engine_close(b->engine);
-    test_tempdir_remove(b->dir);
-    kn_arena_free(b->arena);
+    bench_close(b);
     free(b);
     return 0;
 }
 
-static const char *path(const Bench *b, const char *name)
-{
-    return kn_arena_printf(b->arena, "%s/%s", b->dir, name);
-}
-
-static void sql(const Bench *b, const char *text)
-{
-    KnErr err = {0};
-    if (kn_session_exec(b->session, text, NULL, &err) != KN_OK)
-        fail_msg("%s: %s", text, err.msg);
-}
-
-/* The one value of a query, as text. */
-__attribute__((format(printf, 2, 3))) static const char *text(const Bench *b, const char *fmt, ...)
-{
-    KnErr err = {0};
-    KN_BUF_AUTO query = {.max = 1 << 16};
-    KN_BUF_AUTO out = {.max = 1 << 20};
-    char part[4096];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(part, sizeof(part), fmt, args);
-    va_end(args);
-    kn_buf_text(&query, part);
-    if (kn_session_query_text(b->session, query.data, &out, &err) != KN_OK)
-        fail_msg("%s: %s", query.data, err.msg);
-    return kn_arena_strndup(b->arena, out.data, out.len);
-}
-
 static const char *orders(const Bench *b, const char *name)
 {
-    const char *file = path(b, name);
-    sql(b,
-        kn_arena_printf(b->arena,
-                        "COPY (SELECT * FROM (VALUES (1, 'ann', 'US', 50, 'x'), (2, 'bob', 'EU', "
-                        "150, 'y'), (3, 'cat', 'US', 250, NULL)) t(id, customer, region, amount, "
-                        "note)) TO '%s'",
-                        file));
+    const char *file = bench_path(b, name);
+    bench_exec(b, kn_arena_printf(
+                      b->arena,
+                      "COPY (SELECT * FROM (VALUES (1, 'ann', 'US', 50, 'x'), (2, 'bob', 'EU', "
+                      "150, 'y'), (3, 'cat', 'US', 250, NULL)) t(id, customer, region, amount, "
+                      "note)) TO '%s'",
+                      file));
     return file;
 }
 
@@ -140,13 +98,13 @@ static void every_format_is_read_and_written(void **state)
     for (size_t i = 0; i < 3; i++) {
         const char *from = orders(b, kn_arena_printf(b->arena, "orders.%s", formats[i]));
         const char *to =
-            path(b, kn_arena_printf(b->arena, "new/%s/out.%s", formats[i], formats[i]));
+            bench_path(b, kn_arena_printf(b->arena, "new/%s/out.%s", formats[i], formats[i]));
         runs(rollup(b, from, to));
         assert_string_equal(
-            text(b, "SELECT string_agg(region || total, ' ' ORDER BY region) FROM '%s'", to),
+            bench_value(b, "SELECT string_agg(region || total, ' ' ORDER BY region) FROM '%s'", to),
             "EU150 US300");
     }
-    assert_int_equal(test_dir_count(path(b, "new/csv")), 1); /* nothing stays beside it */
+    assert_int_equal(test_dir_count(bench_path(b, "new/csv")), 1); /* nothing stays beside it */
 }
 
 static KnutDataset *sink_of(KnPipeline *p)
@@ -157,31 +115,32 @@ static KnutDataset *sink_of(KnPipeline *p)
 static void a_partitioned_sink_is_a_hive_folder_and_comes_back(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "hive"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "hive"));
     sink_of(p)->format = "parquet";
     sink_of(p)->partition_cols = KNUT_NAMES("region");
     runs(p);
-    assert_true(exists(path(b, "hive/region=US")));
-    assert_true(exists(path(b, "hive/region=EU")));
-    KnPipeline *back = rollup(b, path(b, "hive"), path(b, "back.csv"));
+    assert_true(exists(bench_path(b, "hive/region=US")));
+    assert_true(exists(bench_path(b, "hive/region=EU")));
+    KnPipeline *back = rollup(b, bench_path(b, "hive"), bench_path(b, "back.csv"));
     KnutInput *input = (KnutInput *)back->inputs.items;
     input->format = "parquet";
     input->partition_cols = KNUT_NAMES("region");
     ((KnutFlow *)back->flows.items)->query = "SELECT region, total FROM orders ORDER BY region";
     runs(back);
-    assert_string_equal(text(b, "SELECT string_agg(region || total, ' ' ORDER BY region) FROM '%s'",
-                             path(b, "back.csv")),
-                        "EU150 US300");
+    assert_string_equal(
+        bench_value(b, "SELECT string_agg(region || total, ' ' ORDER BY region) FROM '%s'",
+                    bench_path(b, "back.csv")),
+        "EU150 US300");
 }
 
 static void a_missing_partition_column_fails_and_writes_nothing(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "hive"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "hive"));
     sink_of(p)->format = "parquet";
     sink_of(p)->partition_cols = KNUT_NAMES("country");
     fails(p, KN_E_INVAL, "partition column `country` not in output schema");
-    assert_false(exists(path(b, "hive")));
+    assert_false(exists(bench_path(b, "hive")));
 }
 
 static void append_accumulates_and_overwrite_replaces(void **state)
@@ -190,7 +149,7 @@ static void append_accumulates_and_overwrite_replaces(void **state)
     const KnutNames region = KNUT_NAMES("region");
     static const char *const targets[] = {"a.parquet", "a.csv", "a.json", "folder", "parted"};
     for (size_t i = 0; i < 5; i++) {
-        KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, targets[i]));
+        KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, targets[i]));
         if (i >= 3)
             sink_of(p)->format = "parquet";
         if (i == 4)
@@ -199,27 +158,29 @@ static void append_accumulates_and_overwrite_replaces(void **state)
             i < 3 ? targets[i] : kn_arena_printf(b->arena, "%s/**/*.parquet", targets[i]);
         for (int runs_done = 1; runs_done <= 2; runs_done++) {
             runs(p);
-            assert_string_equal(
-                text(b, "SELECT count(*) || ' ' || sum(total) FROM '%s'", path(b, glob)),
-                runs_done == 1 ? "2 450" : "4 900");
+            assert_string_equal(bench_value(b, "SELECT count(*) || ' ' || sum(total) FROM '%s'",
+                                            bench_path(b, glob)),
+                                runs_done == 1 ? "2 450" : "4 900");
         }
         sink_of(p)->write_mode = KNUT_WRITE_OVERWRITE;
         runs(p);
         assert_string_equal(
-            text(b, "SELECT count(*) || ' ' || sum(total) FROM '%s'", path(b, glob)), "2 450");
+            bench_value(b, "SELECT count(*) || ' ' || sum(total) FROM '%s'", bench_path(b, glob)),
+            "2 450");
     }
 }
 
 static void text_that_looks_like_a_number_survives_being_added_to(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "t.csv"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "t.csv"));
     ((KnutFlow *)p->flows.items)->query = "SELECT '007' AS code, '' AS empty, NULL::VARCHAR AS "
                                           "none, 'a\"b,c' AS odd FROM orders LIMIT 1";
     runs(p);
     runs(p);
-    assert_string_equal(text(b, "SELECT content FROM read_text('%s')", path(b, "t.csv")),
-                        "code,empty,none,odd\n007,\"\",,\"a\"\"b,c\"\n007,\"\",,\"a\"\"b,c\"\n");
+    assert_string_equal(
+        bench_value(b, "SELECT content FROM read_text('%s')", bench_path(b, "t.csv")),
+        "code,empty,none,odd\n007,\"\",,\"a\"\"b,c\"\n007,\"\",,\"a\"\"b,c\"\n");
 }
 
 static KnPipeline *two_flows(const Bench *b, const char *second)
@@ -231,7 +192,7 @@ static KnPipeline *two_flows(const Bench *b, const char *second)
             INPUT(orders(b, "orders.parquet")),
             .datasets = {KNUT_LIST(
                 KnutDataset, {.name = "all_rows"},
-                {.name = "n", .output_type = KNUT_OUTPUT_SINK, .path = path(b, "n.csv")})},
+                {.name = "n", .output_type = KNUT_OUTPUT_SINK, .path = bench_path(b, "n.csv")})},
             .flows = {KNUT_LIST(KnutFlow,
                                 {.name = "f1",
                                  .target = "all_rows",
@@ -249,7 +210,8 @@ static void flows_into_one_target_are_united(void **state)
 {
     const Bench *b = *state;
     runs(two_flows(b, "SELECT id + 10 AS id FROM orders"));
-    assert_string_equal(text(b, "SELECT n || ' ' || s FROM '%s'", path(b, "n.csv")), "6 42");
+    assert_string_equal(bench_value(b, "SELECT n || ' ' || s FROM '%s'", bench_path(b, "n.csv")),
+                        "6 42");
 }
 
 static void flows_that_do_not_agree_fail_loudly(void **state)
@@ -258,7 +220,7 @@ static void flows_that_do_not_agree_fail_loudly(void **state)
     fails(two_flows(b, "SELECT customer AS id FROM orders"), KN_E_INVAL,
           "union-append into `all_rows`: flow `f2` output schema has id VARCHAR");
     fails(two_flows(b, "SELECT id, customer FROM orders"), KN_E_INVAL, "2 column(s)");
-    assert_false(exists(path(b, "n.csv")));
+    assert_false(exists(bench_path(b, "n.csv")));
 }
 
 /* ---- plans ---- */
@@ -293,37 +255,38 @@ static void assert_plan(const KnPipeline *p, const char *want)
 static void projection_and_filter_reach_the_scan(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "slim.csv"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "slim.csv"));
     KnutFlow *flow = (KnutFlow *)p->flows.items;
     flow->query = NULL;
     flow->projection = KNUT_NAMES("customer", "amount");
     flow->filter = "amount > 100";
     assert_plan(p, "by_region write; by_region scan [customer, amount] [amount>100]; ");
     runs(p);
-    assert_string_equal(text(b, "SELECT content FROM read_text('%s')", path(b, "slim.csv")),
-                        "customer,amount\nbob,150\ncat,250\n");
+    assert_string_equal(
+        bench_value(b, "SELECT content FROM read_text('%s')", bench_path(b, "slim.csv")),
+        "customer,amount\nbob,150\ncat,250\n");
 }
 
 static KnPipeline *chain(const Bench *b, const char *last)
 {
     return kn_pipeline_copy(
-        b->arena,
-        &(KnPipeline){
-            .name = "chain",
-            INPUT(orders(b, "orders.parquet")),
-            .datasets = {KNUT_LIST(
-                KnutDataset, {.name = "clean"},
-                {.name = "out", .output_type = KNUT_OUTPUT_SINK, .path = path(b, "out.parquet")})},
-            .flows = {KNUT_LIST(KnutFlow,
-                                {.name = "f1",
-                                 .target = "clean",
-                                 READS_ORDERS,
-                                 .query = "SELECT * FROM orders WHERE amount > 100"},
-                                {.name = "f2",
-                                 .target = "out",
-                                 .reads = {KNUT_LIST(const char *const, "clean")},
-                                 .query = last})},
-        });
+        b->arena, &(KnPipeline){
+                      .name = "chain",
+                      INPUT(orders(b, "orders.parquet")),
+                      .datasets = {KNUT_LIST(KnutDataset, {.name = "clean"},
+                                             {.name = "out",
+                                              .output_type = KNUT_OUTPUT_SINK,
+                                              .path = bench_path(b, "out.parquet")})},
+                      .flows = {KNUT_LIST(KnutFlow,
+                                          {.name = "f1",
+                                           .target = "clean",
+                                           READS_ORDERS,
+                                           .query = "SELECT * FROM orders WHERE amount > 100"},
+                                          {.name = "f2",
+                                           .target = "out",
+                                           .reads = {KNUT_LIST(const char *const, "clean")},
+                                           .query = last})},
+                  });
 }
 
 static void what_is_read_once_is_a_view_and_what_is_read_twice_a_table(void **state)
@@ -341,7 +304,7 @@ static void what_is_read_once_is_a_view_and_what_is_read_twice_a_table(void **st
 static void a_declared_schema_is_enforced(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "out.parquet"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "out.parquet"));
     static const KnutSchemaField good[] = {{"total", "Decimal128(20, 1)", true, NULL},
                                            {"region", "Utf8", false, NULL}};
     static const KnutSchemaField narrow[] = {{"total", "Int32", true, NULL},
@@ -351,9 +314,10 @@ static void a_declared_schema_is_enforced(void **state)
     sink_of(p)->schema = (KnutSchema){good, 2};
     runs(p);
     assert_string_equal(
-        text(b,
-             "SELECT string_agg(column_name || ' ' || column_type, ', ') FROM (DESCRIBE FROM '%s')",
-             path(b, "out.parquet")),
+        bench_value(
+            b,
+            "SELECT string_agg(column_name || ' ' || column_type, ', ') FROM (DESCRIBE FROM '%s')",
+            bench_path(b, "out.parquet")),
         "total DECIMAL(20,1), region VARCHAR");
     sink_of(p)->schema = (KnutSchema){narrow, 2};
     fails(p, KN_E_INVAL, "column total is declared Int32, and its rows have BIGINT");
@@ -367,11 +331,11 @@ static void a_null_in_a_column_declared_not_null_fails(void **state)
 {
     const Bench *b = *state;
     static const KnutSchemaField fields[] = {{"note", "Utf8", false, NULL}};
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "out.parquet"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "out.parquet"));
     ((KnutFlow *)p->flows.items)->query = "SELECT note FROM orders";
     sink_of(p)->schema = (KnutSchema){fields, 1};
     fails(p, KN_E_REFUSED, "column note is declared NOT NULL, and 1 row(s) have NULL in it");
-    assert_false(exists(path(b, "out.parquet")));
+    assert_false(exists(bench_path(b, "out.parquet")));
 }
 
 static void the_schema_of_an_input_decides_how_text_is_read(void **state)
@@ -379,16 +343,17 @@ static void the_schema_of_an_input_decides_how_text_is_read(void **state)
     const Bench *b = *state;
     static const KnutSchemaField fields[] = {{"zip", "Utf8", true, NULL},
                                              {"n", "Int64", true, NULL}};
-    sql(b, kn_arena_printf(b->arena, "COPY (SELECT '00123' AS zip, 5 AS n) TO '%s'",
-                           path(b, "in.csv")));
-    KnPipeline *p = rollup(b, path(b, "in.csv"), path(b, "out.csv"));
+    bench_exec(b, kn_arena_printf(b->arena, "COPY (SELECT '00123' AS zip, 5 AS n) TO '%s'",
+                                  bench_path(b, "in.csv")));
+    KnPipeline *p = rollup(b, bench_path(b, "in.csv"), bench_path(b, "out.csv"));
     ((KnutInput *)p->inputs.items)->schema = (KnutSchema){fields, 2};
     ((KnutFlow *)p->flows.items)->query = "SELECT zip, n FROM orders";
     runs(p);
-    assert_string_equal(text(b, "SELECT content FROM read_text('%s')", path(b, "out.csv")),
-                        "zip,n\n00123,5\n");
-    sql(b, kn_arena_printf(b->arena, "COPY (SELECT '00123' AS zip, 'five' AS n) TO '%s'",
-                           path(b, "in.csv")));
+    assert_string_equal(
+        bench_value(b, "SELECT content FROM read_text('%s')", bench_path(b, "out.csv")),
+        "zip,n\n00123,5\n");
+    bench_exec(b, kn_arena_printf(b->arena, "COPY (SELECT '00123' AS zip, 'five' AS n) TO '%s'",
+                                  bench_path(b, "in.csv")));
     fails(p, KN_E_CORRUPT, "five");
 }
 
@@ -410,7 +375,7 @@ static void hear(void *arg, const KnRunEvent *event)
 
 static KnPipeline *expecting(const Bench *b, KnutExpectation one, KnutExpectation two)
 {
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "out.csv"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "out.csv"));
     KnutFlow *flow = (KnutFlow *)p->flows.items;
     flow->query = "SELECT id, note, amount FROM orders";
     KnutExpectation *items = kn_arena_zalloc(b->arena, 2 * sizeof(*items));
@@ -436,8 +401,9 @@ static void warn_keeps_rows_drop_takes_them_and_both_count(void **state)
     assert_int_equal(told.rows, 3 + 2); /* what the first dropped the second did not see */
     assert_int_equal(told.violations, 2);
     assert_int_equal(told.unknown, 1); /* NULL is no violation: the row stays */
-    assert_string_equal(
-        text(b, "SELECT string_agg(id, ' ' ORDER BY id) FROM '%s'", path(b, "out.csv")), "2 3");
+    assert_string_equal(bench_value(b, "SELECT string_agg(id, ' ' ORDER BY id) FROM '%s'",
+                                    bench_path(b, "out.csv")),
+                        "2 3");
     kn_buf_done(&told.text);
 }
 
@@ -449,7 +415,7 @@ static void an_expectation_that_fails_leaves_the_old_rows(void **state)
     runs(p);
     ((KnutExpectation *)p->flows.items[0].expectations.items)->constraint = "amount < 200";
     fails(p, KN_E_REFUSED, "expectation `some` FAILED on `by_region`: 1 violating row(s) of 3");
-    assert_string_equal(text(b, "SELECT count(*) FROM '%s'", path(b, "out.csv")), "3");
+    assert_string_equal(bench_value(b, "SELECT count(*) FROM '%s'", bench_path(b, "out.csv")), "3");
     ((KnutExpectation *)p->flows.items[0].expectations.items)->constraint = "amonut < 200";
     fails(p, KN_E_INVAL, "amonut");
 }
@@ -478,17 +444,17 @@ static void a_failure_at_any_point_leaves_the_old_or_the_new(void **state)
                                          "pipeline-published"};
     static const char *const targets[] = {"a.parquet", "folder"};
     for (size_t t = 0; t < 2; t++) {
-        KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, targets[t]));
-        const char *glob = t ? path(b, "folder/*.parquet") : path(b, "a.parquet");
+        KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, targets[t]));
+        const char *glob = t ? bench_path(b, "folder/*.parquet") : bench_path(b, "a.parquet");
         sink_of(p)->format = "parquet";
         runs(p);
         for (size_t i = 0; i < 4; i++) {
-            const char *before = text(b, "SELECT count(*) FROM '%s'", glob);
+            const char *before = bench_value(b, "SELECT count(*) FROM '%s'", glob);
             const char *fault = kn_arena_printf(b->arena, "%s:1:fail", points[i]);
             assert_int_equal(kn_fault_set(fault, NULL, NULL), KN_OK);
             fails(p, KN_E_IO, points[i]);
             assert_int_equal(kn_fault_set(NULL, NULL, NULL), KN_OK);
-            const char *after = text(b, "SELECT count(*) FROM '%s'", glob);
+            const char *after = bench_value(b, "SELECT count(*) FROM '%s'", glob);
             assert_int_equal(strtol(after, NULL, 10), strtol(before, NULL, 10) + (i == 3 ? 2 : 0));
             assert_int_equal(test_dir_count(b->dir), 2 + t);
         }
@@ -498,14 +464,14 @@ static void a_failure_at_any_point_leaves_the_old_or_the_new(void **state)
 static void a_cancelled_run_writes_nothing(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "out.csv"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "out.csv"));
     ((KnutFlow *)p->flows.items)->query =
         "SELECT sum(a.range * b.range) AS total FROM range(10000000) a, range(10000000) b, orders";
     KnRunControl control = {0};
     kn_run_cancel(&control);
     KnErr err = {0};
     assert_int_equal(run_with(p, &(KnRunOptions){.control = &control}, &err), KN_E_CANCELLED);
-    assert_false(exists(path(b, "out.csv")));
+    assert_false(exists(bench_path(b, "out.csv")));
 }
 
 static bool cancel_late(void)
@@ -517,12 +483,12 @@ static bool cancel_late(void)
 static void a_running_statement_is_interrupted(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), path(b, "out.csv"));
+    KnPipeline *p = rollup(b, orders(b, "orders.parquet"), bench_path(b, "out.csv"));
     ((KnutFlow *)p->flows.items)->query =
         "SELECT sum(a.range * b.range) AS total FROM range(10000000) a, range(10000000) b, orders";
     KnErr err = {0};
     assert_int_equal(run_with(p, &(KnRunOptions){.cancelled = cancel_late}, &err), KN_E_CANCELLED);
-    assert_false(exists(path(b, "out.csv")));
+    assert_false(exists(bench_path(b, "out.csv")));
 }
 
 /* ---- what is not done is said ---- */
@@ -530,7 +496,7 @@ static void a_running_statement_is_interrupted(void **state)
 static void check_names_all_that_is_not_done(void **state)
 {
     const Bench *b = *state;
-    KnPipeline *p = rollup(b, path(b, "orders.parquet"), path(b, "hive"));
+    KnPipeline *p = rollup(b, bench_path(b, "orders.parquet"), bench_path(b, "hive"));
     sink_of(p)->format = "arrow";
     sink_of(p)->partition_cols = KNUT_NAMES("days(ts)");
     ((KnutFlow *)p->flows.items)->kind.tag = KNUT_FLOW_STREAMING;

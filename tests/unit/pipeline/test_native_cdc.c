@@ -14,71 +14,57 @@
 #include "base/fault.h"
 #include "base/random.h"
 #include "pipeline/backend.h"
-#include "support/tempdir.h"
+#include "unit/pipeline/native_bench.h"
 
-typedef struct Bench {
-    KnEngine *engine;
-    KnSession *session;
-    KnArena *arena;
+typedef struct Case {
+    Bench bench;
     KnutCdc cdc;
-    char dir[256];
-} Bench;
+} Case;
 
 static int set_up(void **state)
 {
-    Bench *b = calloc(1, sizeof(*b));
+    Case *b = calloc(1, sizeof(*b));
     assert_non_null(b);
-    b->arena = kn_arena_new(0);
+    bench_open(&b->bench);
     static const char *const keys[] = {"id"};
     b->cdc = (KnutCdc){.keys = {keys, 1}, .sequence_by = "seq"};
-    (void)test_tempdir_make(b->dir);
-    assert_int_equal(kn_engine_open(&(KnEngineOptions){.threads = 1}, &b->engine, NULL), KN_OK);
-    assert_int_equal(kn_session_open(b->engine, &b->session, NULL), KN_OK);
     *state = b;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    Bench *b = *state;
-    kn_session_close(b->session);
-    kn_engine_close(b->engine);
-    test_tempdir_remove(b->dir);
-    kn_arena_free(b->arena);
+    Case *b = *state;
+    bench_close(&b->bench);
     free(b);
     return 0;
 }
 
 /* One run with these rows of (id, seq, val, gone, _change_type) as its changes. */
-static KnCode apply_with(const Bench *b, const char *target, const char *values, KnErr *err)
+static KnCode apply_with(const Case *b, const char *target, const char *values, KnErr *err)
 {
     KnutFlow flow = {
         .name = "f_cdc", .target = "dim", .kind = {.tag = KNUT_FLOW_CDC, .cdc = b->cdc}};
     flow.query = kn_arena_printf(
-        b->arena, "SELECT * FROM (VALUES %s) t(id, seq, val, gone, _change_type)", values);
+        b->bench.arena, "SELECT * FROM (VALUES %s) t(id, seq, val, gone, _change_type)", values);
     KnutDataset dim = {.name = "dim", .output_type = KNUT_OUTPUT_TABLE};
-    dim.path = kn_arena_printf(b->arena, "%s/%s.parquet", b->dir, target);
+    dim.path = kn_arena_printf(b->bench.arena, "%s/%s.parquet", b->bench.dir, target);
     KnPipeline pipeline = {.name = "cdc", .datasets = {&dim, 1}, .flows = {&flow, 1}};
     return kn_backend_native.run(&pipeline, &(KnRunOptions){.engine = {.threads = 1}}, err);
 }
 
-static void apply(const Bench *b, const char *target, const char *values)
+static void apply(const Case *b, const char *target, const char *values)
 {
     KnErr err = {0};
     if (apply_with(b, target, values, &err) != KN_OK)
         fail_msg("%s", err.msg);
 }
 
-static const char *rows(const Bench *b, const char *target, const char *row)
+static const char *rows(const Case *b, const char *target, const char *row)
 {
-    KnErr err = {0};
-    KN_BUF_AUTO out = {.max = 1 << 20};
-    const char *query = kn_arena_printf(
-        b->arena, "SELECT coalesce(string_agg(%s, ' ' ORDER BY %s), '') FROM '%s/%s.parquet'", row,
-        row, b->dir, target);
-    if (kn_session_query_text(b->session, query, &out, &err) != KN_OK)
-        fail_msg("%s: %s", query, err.msg);
-    return kn_arena_strndup(b->arena, out.data, out.len);
+    return bench_value(&b->bench,
+                       "SELECT coalesce(string_agg(%s, ' ' ORDER BY %s), '') FROM '%s/%s.parquet'",
+                       row, row, b->bench.dir, target);
 }
 
 #define NOW      "id || val || seq"
@@ -92,7 +78,7 @@ static const char *rows(const Bench *b, const char *target, const char *row)
 
 static void type_1_keeps_the_last_row_of_each_key(void **state)
 {
-    const Bench *b = *state;
+    const Case *b = *state;
     apply(b, "one", ROW1 ", " ROW2);
     assert_string_equal(rows(b, "one", NOW), "1a1 2b2");
     apply(b, "one", ROW1B ", " BEFORE1B ", " GONE2 ", " ROW3);
@@ -105,7 +91,7 @@ static void type_1_keeps_the_last_row_of_each_key(void **state)
 
 static void type_2_keeps_the_history_of_each_key(void **state)
 {
-    Bench *b = *state;
+    Case *b = *state;
     b->cdc.scd_type = KNUT_SCD_TYPE2;
     apply(b, "two", ROW1B ", " ROW2);
     assert_string_equal(rows(b, "two", HISTORY), "1c:3- 2b:2-");
@@ -118,7 +104,7 @@ static void type_2_keeps_the_history_of_each_key(void **state)
 
 static void a_delete_that_comes_before_its_row_is_remembered(void **state)
 {
-    Bench *b = *state;
+    Case *b = *state;
     apply(b, "one", GONE2);
     apply(b, "one", ROW2);
     assert_string_equal(rows(b, "one", NOW), "");
@@ -130,7 +116,7 @@ static void a_delete_that_comes_before_its_row_is_remembered(void **state)
 
 static void a_condition_deletes_and_columns_are_chosen(void **state)
 {
-    Bench *b = *state;
+    Case *b = *state;
     static const char *const except[] = {"gone"};
     b->cdc.apply_as_deletes = "gone = 1";
     b->cdc.except_columns = (KnutNames){except, 1};
@@ -138,15 +124,15 @@ static void a_condition_deletes_and_columns_are_chosen(void **state)
     assert_string_equal(rows(b, "one", NOW), "1a1");
     KN_BUF_AUTO out = {.max = 1 << 16};
     const char *query = kn_arena_printf(
-        b->arena, "SELECT string_agg(column_name, ' ') FROM (DESCRIBE FROM '%s/one.parquet')",
-        b->dir);
-    assert_int_equal(kn_session_query_text(b->session, query, &out, NULL), KN_OK);
+        b->bench.arena, "SELECT string_agg(column_name, ' ') FROM (DESCRIBE FROM '%s/one.parquet')",
+        b->bench.dir);
+    assert_int_equal(kn_session_query_text(b->bench.session, query, &out, NULL), KN_OK);
     assert_string_equal(out.data, "id seq val");
 }
 
 static void at_one_place_a_delete_counts_and_then_the_greater_values(void **state)
 {
-    const Bench *b = *state;
+    const Case *b = *state;
     apply(b, "one",
           "(1, 1, 'a', 0, 'INSERT'), (1, 1, 'z', 0, 'INSERT'), (2, 1, 'b', 0, 'DELETE'), "
           "(2, 1, 'c', 0, 'INSERT')");
@@ -157,7 +143,7 @@ static void at_one_place_a_delete_counts_and_then_the_greater_values(void **stat
 
 static void changes_without_place_or_key_end_the_run(void **state)
 {
-    Bench *b = *state;
+    Case *b = *state;
     KnErr err = {0};
     apply(b, "one", ROW1);
     assert_int_equal(apply_with(b, "one", "(1, NULL, 'x', 0, 'INSERT'), " ROW2, &err),
@@ -174,11 +160,11 @@ static void changes_without_place_or_key_end_the_run(void **state)
 
 static void a_run_that_ends_anywhere_can_be_repeated(void **state)
 {
-    const Bench *b = *state;
+    const Case *b = *state;
     static const char *const points[] = {"pipeline-computed:1:fail", "pipeline-publish:1:fail",
                                          "pipeline-publish:2:fail", "pipeline-published:2:fail"};
     for (size_t i = 0; i < 4; i++) {
-        const char *target = kn_arena_printf(b->arena, "t%zu", i);
+        const char *target = kn_arena_printf(b->bench.arena, "t%zu", i);
         apply(b, target, ROW1 ", " ROW2);
         assert_int_equal(kn_fault_set(points[i], NULL, NULL), KN_OK);
         assert_int_equal(apply_with(b, target, ROW1B ", " GONE2, NULL), KN_E_IO);
@@ -193,21 +179,21 @@ static void a_run_that_ends_anywhere_can_be_repeated(void **state)
 
 enum { EVENTS = 24, SPLITS = 3 };
 
-static const char *event_of(const Bench *b, uint64_t n, KnRng *rng)
+static const char *event_of(const Case *b, uint64_t n, KnRng *rng)
 {
-    return kn_arena_printf(b->arena, "(%d, %d, 'v%d', 0, '%s')", (int)kn_rng_below(rng, 4), (int)n,
-                           (int)n, kn_rng_below(rng, 4) ? "INSERT" : "DELETE");
+    return kn_arena_printf(b->bench.arena, "(%d, %d, 'v%d', 0, '%s')", (int)kn_rng_below(rng, 4),
+                           (int)n, (int)n, kn_rng_below(rng, 4) ? "INSERT" : "DELETE");
 }
 
-static const char *joined(const Bench *b, const char *const *events, size_t n)
+static const char *joined(const Case *b, const char *const *events, size_t n)
 {
     const char *text = events[0];
     for (size_t i = 1; i < n; i++)
-        text = kn_arena_printf(b->arena, "%s, %s", text, events[i]);
+        text = kn_arena_printf(b->bench.arena, "%s, %s", text, events[i]);
     return text;
 }
 
-static void shuffled_and_split(const Bench *b, const char **events, KnRng *rng)
+static void shuffled_and_split(const Case *b, const char **events, KnRng *rng)
 {
     for (size_t i = EVENTS - 1; i > 0; i--) {
         size_t j = kn_rng_below(rng, i + 1);
@@ -221,7 +207,7 @@ static void shuffled_and_split(const Bench *b, const char **events, KnRng *rng)
 
 static void order_and_runs_do_not_matter(void **state)
 {
-    Bench *b = *state;
+    Case *b = *state;
     uint64_t seed = (uint64_t)kn_random_id();
     const char *given = getenv("KNUT_TEST_SEED");
     if (given)
@@ -240,7 +226,8 @@ static void order_and_runs_do_not_matter(void **state)
         for (size_t i = 0; i < 4; i++) {
             static const char *const files[] = {"whole.parquet", ".whole.parquet.deletes.parquet",
                                                 "split.parquet", ".split.parquet.deletes.parquet"};
-            assert_int_equal(unlink(kn_arena_printf(b->arena, "%s/%s", b->dir, files[i])), 0);
+            assert_int_equal(
+                unlink(kn_arena_printf(b->bench.arena, "%s/%s", b->bench.dir, files[i])), 0);
         }
     }
 }
