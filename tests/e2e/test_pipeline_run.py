@@ -143,7 +143,7 @@ def test_bad_documents_are_answered_in_one_line(shop):
     shop.write()
     broken(shop, 'partition_cols: ["region"]', 'partition_cols: ["nation"]').fails(2, "partition column `nation`")
     shop.write()
-    broken(shop, 'cols: ["region"]', 'cols: ["days(at)"]').fails(3, r"partition transform `days\(at\)`")
+    broken(shop, 'cols: ["region"]', 'cols: ["days(region)"]').fails(2, r"partition `days\(region\)`")
     shop.write()
     broken(shop, 'format: "parquet"', 'format: "orc"').fails(3, "format orc", "parquet, csv, json and iceberg")
     shop.write()

@@ -55,12 +55,6 @@ static void check_name(const Check *c, const char *what, const char *name)
 
 static void check_partition(const Check *c, const KnutDataset *dataset)
 {
-    for (size_t i = 0; i < dataset->partition_cols.len; i++)
-        if (strchr(dataset->partition_cols.items[i], '('))
-            REFUSE(c,
-                   "partition transform `%s` on dataset `%s`: files are parted by plain columns: "
-                   "compute the value as a column and name that",
-                   dataset->partition_cols.items[i], dataset->name);
     if (dataset->partition_cols.len && dataset->path && kn_native_is_file(dataset->path))
         REFUSE(c, "dataset %s: it is partitioned, so that its path is a folder's: %s",
                dataset->name, dataset->path);

@@ -278,6 +278,7 @@ static const KnCapabilities capabilities = {.name = "native",
                                             .batch = true,
                                             .cdc = true,
                                             .expectations = true,
+                                            .partition_transforms = true,
                                             .output_modes = output_modes};
 
 const KnBackend kn_backend_native = {.capabilities = &capabilities,

@@ -94,18 +94,33 @@ static void hive(KnArena *arena, KnBuf *sql, const Files *files)
     kn_buf_text(sql, ", hive_partitioning=true, hive_types={");
     for (size_t i = 0; i < cols->len; i++) {
         kn_buf_text(sql, i ? ", " : "");
-        kn_sql_text(sql, kn_str(cols->items[i]));
-        kn_buf_printf(sql, ": %s", type_of(arena, files->schema, cols->items[i]));
+        const char *name = kn_native_part_name(arena, cols->items[i]);
+        kn_sql_text(sql, kn_str(name));
+        kn_buf_printf(sql, ": %s", type_of(arena, files->schema, name));
     }
     kn_buf_char(sql, '}');
 }
 
-static bool in_path(const Files *files, const char *column)
+static bool in_path(KnArena *arena, const Files *files, const char *column)
 {
     for (size_t i = 0; files->partition_cols && i < files->partition_cols->len; i++)
-        if (kn_str_eq_nocase(kn_str(files->partition_cols->items[i]), kn_str(column)))
+        if (kn_str_eq_nocase(kn_str(kn_native_part_name(arena, files->partition_cols->items[i])),
+                             kn_str(column)))
             return true;
     return false;
+}
+
+/* What transforms made for folders' names is no column of the rows. */
+static void columns_sql(KnArena *arena, const KnutNames *parts, KnBuf *sql)
+{
+    size_t n = 0;
+    kn_buf_text(sql, "SELECT *");
+    for (size_t i = 0; i < parts->len; i++)
+        if (kn_native_part_is_made(parts->items[i])) {
+            kn_buf_text(sql, n++ ? ", " : " EXCLUDE (");
+            kn_sql_ident(sql, kn_str(kn_native_part_name(arena, parts->items[i])));
+        }
+    kn_buf_text(sql, n ? ") FROM " : " FROM ");
 }
 
 /* The types of a schema for a reader of text. */
@@ -114,7 +129,7 @@ static void typed(KnArena *arena, KnBuf *sql, const Files *files)
     size_t n = 0;
     for (size_t i = 0; files->schema && i < files->schema->len; i++) {
         const KnutSchemaField *field = &files->schema->items[i];
-        if (in_path(files, field->name))
+        if (in_path(arena, files, field->name))
             continue;
         if (!n++)
             kn_buf_text(sql, files->format == KN_NATIVE_CSV ? ", types={" : ", columns={");
@@ -198,7 +213,7 @@ KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char 
     KN_TRY(kn_err_wrap(err, kn_native_path(run->arena, input->path, &files.path, err), "input %s",
                        input->name));
     KN_BUF_AUTO sql = {.max = 16 << 20};
-    kn_buf_text(&sql, "SELECT * FROM ");
+    columns_sql(run->arena, &input->partition_cols, &sql);
     reader(run->arena, &sql, &files);
     KN_TRY(kn_buf_check(&sql, err));
     const char *what = kn_arena_printf(run->arena, "input %s", input->name);

@@ -170,7 +170,7 @@ static void copy_options(const KnNativeRun *run, const KnNativeNode *node, KnBuf
     kn_buf_printf(sql, " (%s", options[node->format]);
     for (size_t i = 0; i < cols->len; i++) {
         kn_buf_text(sql, i ? ", " : ", PARTITION_BY (");
-        kn_sql_ident(sql, kn_str(cols->items[i]));
+        kn_sql_ident(sql, kn_str(kn_native_part_name(run->arena, cols->items[i])));
     }
     if (cols->len)
         kn_buf_printf(sql, "), FILENAME_PATTERN 'part-%s-{i}'", run->id);
@@ -184,25 +184,6 @@ static const char *copy_target(const KnNativeRun *run, const KnNativeNode *node,
         return stage;
     return kn_arena_printf(run->arena, "%s/part-%s%s", stage, run->id,
                            kn_native_extension(node->format));
-}
-
-static KnCode check_partition_columns(KnNativeRun *run, const KnNativeNode *node, const char *sql,
-                                      KnErr *err)
-{
-    const KnutNames *cols = &node->dataset->partition_cols;
-    KnNativeShape shape = {0};
-    if (cols->len)
-        KN_TRY(kn_native_describe(run, sql, &shape, err));
-    for (size_t i = 0; i < cols->len; i++) {
-        bool found = false;
-        for (size_t j = 0; j < shape.len && !found; j++)
-            found = kn_str_eq_nocase(kn_str(shape.items[j].name), kn_str(cols->items[i]));
-        if (!found)
-            return kn_err_set(err, KN_E_INVAL,
-                              "partitioned sink `%s`: partition column `%s` not in output schema",
-                              node->dataset->name, cols->items[i]);
-    }
-    return KN_OK;
 }
 
 static KnCode copy(KnNativeRun *run, KnNativeNode *node, const KnNativeStaged *staged,
@@ -255,9 +236,10 @@ KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     KN_TRY(prepare(run, node->path, &staged, err));
     kn_native_name_sql(&source, node->dataset->name);
     KN_TRY(select_sql(run, &staged, source.data, &select, err));
-    KN_TRY(check_partition_columns(run, node, select.data, err));
+    const char *parted = NULL;
+    KN_TRY(kn_native_parted(run, node, select.data, &parted, err));
     *kn_vec_push(&run->staged) = staged;
-    KN_TRY(copy(run, node, &staged, select.data, err));
+    KN_TRY(copy(run, node, &staged, parted, err));
     KN_TRY(write_log(run, node, &staged, err));
     KN_TRY(keep_old(node, &staged, err));
     return kn_io_sync(run->io, kn_str(staged.stage), err);
