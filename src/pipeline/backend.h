@@ -66,6 +66,7 @@ static inline void kn_run_cancel(KnRunControl *control)
 }
 
 typedef struct KnTable KnTable;
+typedef struct KnS3Options KnS3Options; /* storage/s3/s3.h */
 
 /* How a run opens Iceberg tables: whoever knows catalogs hands it in. */
 typedef struct KnRunTables {
@@ -80,6 +81,7 @@ typedef struct KnRunOptions {
     KnutNames full_refresh;    /* datasets that are made anew; "all" = every one */
     bool once;                 /* what is there now, whatever the triggers say */
     bool dry;                  /* all is planned and bound, nothing computed */
+    const KnS3Options *s3;     /* how s3:// is reached; NULL = as the environment says */
     const KnRunTables *tables; /* NULL = there is no catalog */
     const char *run_id; /* the caller's: what a run of this id put into a table is not put there
                            again; NULL = a new one */

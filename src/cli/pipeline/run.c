@@ -70,6 +70,7 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     Printer printer = {.format = (KnOutputFormat)call->common->output};
     KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
+    run.s3 = &opts->loc.s3;
     run.tables = kn_args_run_tables(&catalog);
     run.run_id = opts->run_id;
     run.dry = opts->dry;
@@ -112,6 +113,7 @@ static KnCode plan_pipeline(KnCall *call, KnErr *err)
     KnRunOptions run = {0};
     KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
+    run.s3 = &opts->loc.s3;
     run.tables = kn_args_run_tables(&catalog);
     run.once = true; /* a plan ends */
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "engine/remote.h"
+#include "iceberg/scan/reach.h"
 #include "iceberg/scan/read_avro.h"
 
 /* ---- what can be read ---- */
@@ -141,35 +141,13 @@ static KnStr root_of(KnStr location)
     return (KnStr){location.ptr, n};
 }
 
-/* Tells the engine how to get at files that are elsewhere. */
-static KnCode reach(const KnRead *read, KnStr location, KnErr *err)
-{
-    KN_ARENA_AUTO arena = kn_arena_new(0);
-    KnIoAccess access = {0};
-    KN_TRY(kn_io_engine_access(read->tbl->io, arena, location, &access, err));
-    if (!access.remote)
-        return KN_OK;
-    const KnRemoteS3 s3 = {
-        .scope = access.scope,
-        .endpoint = access.endpoint,
-        .region = access.region,
-        .ca_file = access.ca_file,
-        .access_key_id = access.access_key_id,
-        .secret_access_key = access.secret_access_key,
-        .session_token = access.session_token,
-        .tls = access.tls,
-        .path_style = access.path_style,
-    };
-    return kn_engine_reach_s3(kn_session_engine(read->ses), &s3, err);
-}
-
 static KnCode engine_path(const KnRead *read, KnStr location, KnStr *reached, const char **ret,
                           KnErr *err)
 {
     KN_TRY(kn_table_engine_path(read->tbl, read->arena, location, ret, err));
     KnStr root = root_of(location);
     if (!kn_str_eq(root, *reached))
-        KN_TRY(reach(read, location, err));
+        KN_TRY(kn_engine_reach(kn_session_engine(read->ses), read->tbl->io, location, err));
     *reached = root;
     return KN_OK;
 }

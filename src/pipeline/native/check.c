@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "base/path.h"
 #include "pipeline/native/native.h"
 
 typedef struct Check {
@@ -19,11 +18,15 @@ typedef struct Check {
 
 #define REFUSE(c, ...) kn_notes_add((c)->notes, 0, 0, __VA_ARGS__)
 
-static bool is_remote(const char *path)
+static bool is_local(const char *path)
 {
-    char scheme[16];
-    return strstr(path, ":/") &&
-           (kn_path_scheme(kn_str(path), scheme, NULL) != KN_OK || strcmp(scheme, "file") != 0);
+    return kn_native_place(KN_NATIVE_PARQUET, path) == KN_NATIVE_LOCAL;
+}
+
+/* A local file, or one of an object store. */
+static bool is_file_place(const char *path)
+{
+    return kn_native_place(KN_NATIVE_PARQUET, path) <= KN_NATIVE_OBJECTS;
 }
 
 static bool supplied(const KnRunOptions *opts, const char *name)
@@ -85,8 +88,9 @@ static void check_target(const Check *c, const KnutDataset *dataset)
     if (c->opts && c->opts->run_id && dataset->write_mode == KNUT_WRITE_APPEND &&
         dataset->output_type != KNUT_OUTPUT_MATERIALIZED_VIEW)
         REFUSE(c, "dataset %s: a run with an id adds rows to Iceberg tables only", dataset->name);
-    if (is_remote(dataset->path))
-        REFUSE(c, "dataset %s: %s: only local files are written", dataset->name, dataset->path);
+    if (!is_file_place(dataset->path))
+        REFUSE(c, "dataset %s: %s: files are written locally and to s3://", dataset->name,
+               dataset->path);
     else if (format == KN_NATIVE_UNKNOWN)
         REFUSE(c, "dataset %s: %s%s: the formats written are parquet, csv, json and iceberg",
                dataset->name, dataset->format ? "format " : "no format, and none to be seen in ",
@@ -131,8 +135,8 @@ static void check_input(const Check *c, const KnutInput *input)
              kn_native_format(input->format, input->path) == KN_NATIVE_ICEBERG)
         REFUSE(c, "input %s: table %s: in which catalog? give --warehouse or another", input->name,
                input->path);
-    else if (is_remote(input->path))
-        REFUSE(c, "input %s: %s: only local files are read", input->name, input->path);
+    else if (!is_file_place(input->path))
+        REFUSE(c, "input %s: %s: files are read locally and from s3://", input->name, input->path);
     else if (kn_native_format(input->format, input->path) == KN_NATIVE_UNKNOWN)
         REFUSE(c, "input %s: %s%s: the formats read are parquet, csv, json and iceberg",
                input->name, input->format ? "format " : "no format, and none to be seen in ",
@@ -187,10 +191,10 @@ static void check_cdc(const Check *c, const KnutFlow *flow, size_t target)
     if (dataset && c->graph->writers[target].len > 1)
         REFUSE(c, "CDC flow `%s`: it must be the only flow into %s", flow->name, dataset->name);
     if (dataset && dataset->path &&
-        (!kn_native_is_file(dataset->path) ||
+        (!kn_native_is_file(dataset->path) || !is_local(dataset->path) ||
          kn_native_format(dataset->format, dataset->path) != KN_NATIVE_PARQUET))
-        REFUSE(c, "CDC flow `%s`: changes are applied to a Parquet file, not to %s", flow->name,
-               dataset->path);
+        REFUSE(c, "CDC flow `%s`: changes are applied to a local Parquet file, not to %s",
+               flow->name, dataset->path);
 }
 
 static void check_stream(const Check *c, const KnutFlow *flow)
@@ -201,7 +205,7 @@ static void check_stream(const Check *c, const KnutFlow *flow)
     else if (kn_native_format(s->source.file_drop.format, NULL) > KN_NATIVE_JSON)
         REFUSE(c, "flow %s: dropped files are parquet, csv or json, not %s", flow->name,
                s->source.file_drop.format);
-    else if (is_remote(s->source.file_drop.dir))
+    else if (!is_local(s->source.file_drop.dir))
         REFUSE(c, "flow %s: %s: only local files are read", flow->name, s->source.file_drop.dir);
     if (s->trigger.tag != KNUT_TRIGGER_AVAILABLE_NOW && c->opts && !c->opts->once)
         REFUSE(c, "flow %s: its trigger would never end: available_now is run, or give --once",
@@ -224,16 +228,17 @@ static void check_streaming(const Check *c, const KnutFlow *flow, size_t target)
     if (dataset->output_type == KNUT_OUTPUT_MATERIALIZED_VIEW ||
         dataset->output_type == KNUT_OUTPUT_TEMPORARY_VIEW ||
         dataset->write_mode != KNUT_WRITE_APPEND || !dataset->path ||
-        kn_native_is_file(dataset->path) ||
+        kn_native_is_file(dataset->path) || !is_local(dataset->path) ||
         kn_native_format(dataset->format, dataset->path) > KN_NATIVE_JSON)
         REFUSE(c,
                "flow %s: a stream is written into a folder that is appended to, as a table or sink",
                flow->name);
 }
 
-static bool table_named(const KnutDataset *dataset)
+static bool is_elsewhere(const KnutDataset *dataset)
 {
-    return dataset->path && kn_native_format(dataset->format, dataset->path) == KN_NATIVE_ICEBERG;
+    return dataset->path && kn_native_place(kn_native_format(dataset->format, dataset->path),
+                                            dataset->path) != KN_NATIVE_LOCAL;
 }
 
 static void check_flow(const Check *c, size_t i)
@@ -245,8 +250,9 @@ static void check_flow(const Check *c, size_t i)
     if (flow->kind.tag == KNUT_FLOW_CDC)
         check_cdc(c, flow, c->graph->targets[i]);
     size_t target = c->graph->targets[i];
-    if (flow->once && target != KN_GRAPH_NONE && table_named(&c->pipeline->datasets.items[target]))
-        REFUSE(c, "flow %s: a backfill (once) into a table is not done", flow->name);
+    if (flow->once && target != KN_GRAPH_NONE && is_elsewhere(&c->pipeline->datasets.items[target]))
+        REFUSE(c, "flow %s: a backfill (once) is of a local target, not of %s", flow->name,
+               c->pipeline->datasets.items[target].path);
     if (flow->kind.tag != KNUT_FLOW_STREAMING && !flow->query && flow->reads.len != 1)
         REFUSE(c, "flow %s: it has no query, and so must read one thing, not %zu", flow->name,
                flow->reads.len);

@@ -33,7 +33,16 @@ typedef enum KnNativeFormat {
     KN_NATIVE_UNKNOWN, /* not of ours */
 } KnNativeFormat;
 
+/* Where an input or target is. */
+typedef enum KnNativePlace {
+    KN_NATIVE_LOCAL,
+    KN_NATIVE_OBJECTS, /* s3:// */
+    KN_NATIVE_CATALOG, /* a table, by its name */
+    KN_NATIVE_ELSEWHERE,
+} KnNativePlace;
+
 /* ---- names of formats and types (types.c) ---- */
+KnNativePlace kn_native_place(KnNativeFormat format, const char *path);
 /** format may be NULL: then by the extension of path. */
 KnNativeFormat kn_native_format(const char *format, const char *path);
 const char *kn_native_format_name(KnNativeFormat format);
@@ -115,6 +124,7 @@ typedef struct KnNativeNode {
     bool fresh;  /* as if it had never been written */
     KnNativeAction action;
     KnNativeFormat format;
+    KnNativePlace place;  /* of path */
     const char *path;     /* absolute, or the table; NULL = written nowhere */
     bool replace;         /* else rows are added */
     const KnutFlow *drop; /* the flow that read files dropped into a folder, and the SELECT of */
@@ -122,7 +132,8 @@ typedef struct KnNativeNode {
     int64_t rows;         /* computed or written; -1 = not counted */
 } KnNativeNode;
 
-/* What stands beside a target and waits to take its place. */
+/* What stands beside a target and waits to take its place; for a target in an object store, in a
+ * folder for files to be uploaded. */
 typedef struct KnNativeStaged {
     const KnNativeNode *node; /* NULL = a file of ours beside a target */
     const char *stage;        /* file or folder */
@@ -143,7 +154,9 @@ struct KnNativeRun {
     KnEngine *engine;
     KnSession *session;
     KnFileIO *io;
-    const char *id;       /* of this run, for names of files */
+    KnFileIO *store;      /* of s3://, from its first use */
+    const char *id;       /* of this run; may be the caller's */
+    const char *uuid;     /* of this run alone, for names of files */
     KnNativeNode *nodes;  /* as pipeline->datasets */
     const KnGraph *graph; /* its order: what is read comes first */
     KN_VEC(KnNativeChecks *) checks;
@@ -171,6 +184,20 @@ KN_NODISCARD KnCode kn_native_table_sql(KnNativeRun *run, const char *name, cons
 /** The node's relation into its table, as one snapshot. */
 KN_NODISCARD KnCode kn_native_table_write(KnNativeRun *run, KnNativeNode *node, KnErr *err);
 void kn_native_tables_done(KnNativeRun *run);
+/* ---- object stores (objects.c) ---- */
+/** The engine may open this location from now on. */
+KN_NODISCARD KnCode kn_native_reach(KnNativeRun *run, const char *location, KnErr *err);
+/** The files that an input's path means: itself, or those of the folder. */
+KN_NODISCARD KnCode kn_native_objects(KnNativeRun *run, const char *path, KnNativeFormat format,
+                                      KnutNames *ret, KnErr *err);
+KN_NODISCARD KnCode kn_native_object_is_there(KnNativeRun *run, const char *location, bool *ret,
+                                              KnErr *err);
+/** stage and target of a target's path. */
+KN_NODISCARD KnCode kn_native_objects_prepare(KnNativeRun *run, const char *path,
+                                              KnNativeStaged *ret, KnErr *err);
+KN_NODISCARD KnCode kn_native_objects_publish(KnNativeRun *run, const KnNativeStaged *staged,
+                                              KnErr *err);
+
 /** Options of an input that its format has; NULL = all are fine, else the one that is not. */
 const char *kn_native_unknown_option(const KnutInput *input);
 /** FROM of the files at an absolute path (a file, a folder, or a pattern). partition_cols: columns

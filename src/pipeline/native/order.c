@@ -116,7 +116,8 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
     if (!dataset->path || !chosen)
         return KN_OK;
     node->format = kn_native_format(dataset->format, dataset->path);
-    if (node->format == KN_NATIVE_ICEBERG) {
+    node->place = kn_native_place(node->format, dataset->path);
+    if (node->place != KN_NATIVE_LOCAL) {
         node->path = dataset->path;
         return KN_OK;
     }
@@ -134,7 +135,7 @@ static void set_apart(KnNativeRun *run)
     for (size_t i = 0; i < run->pipeline->datasets.len; i++) {
         KnNativeNode *node = &run->nodes[i];
         node->apart =
-            node->path && node->format == KN_NATIVE_ICEBERG && (node->counts || n_targets > 1);
+            node->path && node->place == KN_NATIVE_CATALOG && (node->counts || n_targets > 1);
     }
 }
 

@@ -17,7 +17,10 @@ static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr 
 {
     const KnNativeNode *node = staged->node;
     KN_FAULT("pipeline-publish", err);
-    KN_TRY(kn_place_swap(staged->stage, staged->target, err));
+    if (node && node->place == KN_NATIVE_OBJECTS)
+        KN_TRY(kn_native_objects_publish(run, staged, err));
+    else
+        KN_TRY(kn_place_swap(staged->stage, staged->target, err));
     KN_FAULT("pipeline-published", err);
     KN_TRY(kn_place_remove(staged->stage, err));
     if (!node)

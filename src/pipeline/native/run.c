@@ -100,8 +100,8 @@ KnCode kn_native_open(KnNativeRun *run, KnErr *err)
 {
     char id[37];
     run->arena = kn_arena_new(0);
-    run->id =
-        run->opts->run_id ? run->opts->run_id : kn_arena_strdup(run->arena, kn_random_uuid7(id));
+    run->uuid = kn_arena_strdup(run->arena, kn_random_uuid7(id));
+    run->id = run->opts->run_id ? run->opts->run_id : run->uuid;
     KN_NOTES_AUTO refusals = {.arena = run->arena};
     kn_native_check(run->pipeline, run->opts, &refusals);
     if (refusals.list.len)
@@ -130,6 +130,7 @@ void kn_native_close(KnNativeRun *run)
     run->engine = kn_engine_close(run->engine);
     kn_vec_done(&run->checks);
     run->io = kn_io_close(run->io);
+    run->store = kn_io_close(run->store);
     run->arena = kn_arena_free(run->arena);
 }
 
@@ -215,7 +216,7 @@ static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
         return KN_OK;
     if (node->action == KN_NATIVE_COUNT)
         KN_TRY(count_rows(run, node, err));
-    if (node->path && node->format == KN_NATIVE_ICEBERG)
+    if (node->path && node->place == KN_NATIVE_CATALOG)
         *kn_vec_push(&run->commits) = node;
     else if (node->path)
         KN_TRY(kn_native_stage(run, node, err));

@@ -79,6 +79,7 @@ static const char *type_of(KnArena *arena, const KnutSchema *schema, const char 
 typedef struct Files {
     KnNativeFormat format;
     const char *path;
+    KnutNames list;                  /* instead of path, where there are some: full names */
     const KnutNames *partition_cols; /* NULL = none */
     const KnutSchema *schema;        /* NULL = none */
     const KnutPairs *options;        /* NULL = none */
@@ -161,12 +162,23 @@ static void options_sql(KnBuf *sql, const Files *files)
         kn_buf_text(sql, ", header=true");
 }
 
+static void list_sql(KnBuf *sql, const KnutNames *list)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        kn_buf_text(sql, i ? ", " : "[");
+        kn_sql_path(sql, kn_str(list->items[i]));
+    }
+    kn_buf_char(sql, ']');
+}
+
 static void reader(KnArena *arena, KnBuf *sql, const Files *files)
 {
     static const char *const readers[] = {"read_parquet(", "read_csv(", "read_json("};
-    bool many = is_pattern(files->path) || is_folder(files->path);
+    bool many = files->list.len > 1 || is_pattern(files->path) || is_folder(files->path);
     kn_buf_text(sql, readers[files->format]);
-    if (is_folder(files->path))
+    if (files->list.len)
+        list_sql(sql, &files->list);
+    else if (is_folder(files->path))
         folder_pattern(sql, files->format, files->path);
     else if (is_pattern(files->path))
         kn_sql_text(sql, kn_str(files->path));
@@ -202,6 +214,17 @@ static KnCode table_input(KnNativeRun *run, const KnutInput *input, const char *
     return kn_native_declared(run, what, &input->schema, sql, ret, err);
 }
 
+/* A pattern in an object store is the engine's to match. */
+static KnCode find_files(KnNativeRun *run, const KnutInput *input, Files *files, KnErr *err)
+{
+    if (kn_native_place(files->format, input->path) == KN_NATIVE_LOCAL)
+        return kn_native_path(run->arena, input->path, &files->path, err);
+    files->path = input->path;
+    if (is_pattern(input->path))
+        return kn_native_reach(run, input->path, err);
+    return kn_native_objects(run, input->path, files->format, &files->list, err);
+}
+
 KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char **ret, KnErr *err)
 {
     Files files = {.format = kn_native_format(input->format, input->path),
@@ -210,8 +233,7 @@ KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char 
                    .options = &input->options};
     if (files.format == KN_NATIVE_ICEBERG)
         return table_input(run, input, ret, err);
-    KN_TRY(kn_err_wrap(err, kn_native_path(run->arena, input->path, &files.path, err), "input %s",
-                       input->name));
+    KN_TRY(kn_err_wrap(err, find_files(run, input, &files, err), "input %s", input->name));
     KN_BUF_AUTO sql = {.max = 16 << 20};
     columns_sql(run->arena, &input->partition_cols, &sql);
     reader(run->arena, &sql, &files);

@@ -4,7 +4,7 @@
  *
  * Of a target /d/t the stage is /d/.t.knut: a file for a file, a folder for a folder. One run at a
  * time writes below /d: it holds a lock on the folder. What a killed run left is removed by the
- * next.
+ * next. What goes to an object store is staged where its files wait to be uploaded (objects.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,6 +74,8 @@ static KnCode check_kind(const KnNativeNode *node, const char *target, KnErr *er
 
 static KnCode prepare(KnNativeRun *run, const char *path, KnNativeStaged *ret, KnErr *err)
 {
+    if (ret->node && ret->node->place == KN_NATIVE_OBJECTS)
+        return kn_native_objects_prepare(run, path, ret, err);
     const char *target = resolved(run->arena, path);
     KnStr folder = kn_path_dirname(kn_str(target)), name = kn_path_basename(kn_str(target));
     const char *parent = kn_arena_strndup(run->arena, folder.ptr, folder.len);
@@ -142,12 +144,23 @@ static KnCode same_columns(const KnNativeStaged *staged, const KnNativeShape *ha
     return KN_OK;
 }
 
+static KnCode is_there(KnNativeRun *run, const KnNativeStaged *staged, bool *ret, KnErr *err)
+{
+    if (staged->node->place == KN_NATIVE_OBJECTS)
+        return kn_native_object_is_there(run, staged->target, ret, err);
+    *ret = access(staged->target, F_OK) == 0;
+    return KN_OK;
+}
+
 static KnCode select_sql(KnNativeRun *run, const KnNativeStaged *staged, const char *source,
                          KnBuf *sql, KnErr *err)
 {
     const KnNativeNode *node = staged->node;
+    bool there = false;
     kn_buf_printf(sql, "SELECT * FROM %s", source);
-    if (node->replace || !kn_native_is_file(node->path) || access(staged->target, F_OK) != 0)
+    if (!node->replace && kn_native_is_file(node->path))
+        KN_TRY(is_there(run, staged, &there, err));
+    if (!there)
         return kn_buf_check(sql, err);
     KnNativeShape want = {0}, have = {0};
     KN_TRY(kn_native_describe(run, sql->data, &want, err));
@@ -173,7 +186,7 @@ static void copy_options(const KnNativeRun *run, const KnNativeNode *node, KnBuf
         kn_sql_ident(sql, kn_str(kn_native_part_name(run->arena, cols->items[i])));
     }
     if (cols->len)
-        kn_buf_printf(sql, "), FILENAME_PATTERN 'part-%s-{i}'", run->id);
+        kn_buf_printf(sql, "), FILENAME_PATTERN 'part-%s-{i}'", run->uuid);
     kn_buf_char(sql, ')');
 }
 
@@ -182,7 +195,7 @@ static const char *copy_target(const KnNativeRun *run, const KnNativeNode *node,
 {
     if (kn_native_is_file(node->path) || node->dataset->partition_cols.len)
         return stage;
-    return kn_arena_printf(run->arena, "%s/part-%s%s", stage, run->id,
+    return kn_arena_printf(run->arena, "%s/part-%s%s", stage, run->uuid,
                            kn_native_extension(node->format));
 }
 
@@ -208,7 +221,8 @@ static KnCode copy(KnNativeRun *run, KnNativeNode *node, const KnNativeStaged *s
  * changes the folder from the old rows to the old and the new. */
 static KnCode keep_old(const KnNativeNode *node, const KnNativeStaged *staged, KnErr *err)
 {
-    if (node->replace || kn_native_is_file(node->path) || access(staged->target, F_OK) != 0)
+    if (node->place != KN_NATIVE_LOCAL || node->replace || kn_native_is_file(node->path) ||
+        access(staged->target, F_OK) != 0)
         return KN_OK;
     return kn_place_link_tree(staged->target, staged->stage, err);
 }
@@ -232,7 +246,8 @@ KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     KnNativeStaged staged = {.node = node};
     KN_BUF_AUTO source = {.max = 64 << 20};
     KN_BUF_AUTO select = {.max = 64 << 20};
-    KN_TRY(check_kind(node, resolved(run->arena, node->path), err));
+    if (node->place == KN_NATIVE_LOCAL)
+        KN_TRY(check_kind(node, resolved(run->arena, node->path), err));
     KN_TRY(prepare(run, node->path, &staged, err));
     kn_native_name_sql(&source, node->dataset->name);
     KN_TRY(select_sql(run, &staged, source.data, &select, err));

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "pipeline/ir/arrow_type.h"
 #include "pipeline/native/native.h"
+#include "storage/s3/s3.h"
 
 typedef struct Suffix {
     const char *text;
@@ -36,6 +37,20 @@ KnNativeFormat kn_native_format(const char *format, const char *path)
         if (kn_str_ends_with(kn_str(path), kn_str(suffixes[i].text)))
             return suffixes[i].format;
     return KN_NATIVE_UNKNOWN;
+}
+
+KnNativePlace kn_native_place(KnNativeFormat format, const char *path)
+{
+    char scheme[16];
+    if (format == KN_NATIVE_ICEBERG)
+        return KN_NATIVE_CATALOG;
+    if (!strstr(path, ":/"))
+        return KN_NATIVE_LOCAL;
+    if (kn_path_scheme(kn_str(path), scheme, NULL) != KN_OK)
+        return KN_NATIVE_ELSEWHERE;
+    if (!strcmp(scheme, "file"))
+        return KN_NATIVE_LOCAL;
+    return kn_s3_is_location(kn_str(path)) ? KN_NATIVE_OBJECTS : KN_NATIVE_ELSEWHERE;
 }
 
 const char *kn_native_format_name(KnNativeFormat format)

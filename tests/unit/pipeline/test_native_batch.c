@@ -501,10 +501,10 @@ static void check_names_all_that_is_not_done(void **state)
     ((KnutFlow *)p->flows.items)->kind.tag = KNUT_FLOW_STREAMING;
     ((KnutFlow *)p->flows.items)->kind.streaming.source.tag = KNUT_SOURCE_KAFKA;
     ((KnutFlow *)p->flows.items)->reads = KNUT_NAMES("orders", "nowhere");
-    ((KnutInput *)p->inputs.items)->path = "s3://bucket/orders.parquet";
+    ((KnutInput *)p->inputs.items)->path = "gs://bucket/orders.parquet";
     KN_NOTES_AUTO notes = {.arena = b->arena};
     kn_backend_native.check(p, NULL, &notes);
-    static const char *const words[] = {"only local files are read", "format arrow",
+    static const char *const words[] = {"files are read locally and from s3://", "format arrow",
                                         "only file_drop is read", "nothing supplies that"};
     for (size_t i = 0; i < 4; i++) {
         bool said = false;
@@ -514,7 +514,7 @@ static void check_names_all_that_is_not_done(void **state)
         if (!said)
             fail_msg("nothing of %s", words[i]);
     }
-    fails(p, KN_E_UNSUPPORTED, "only local files are read");
+    fails(p, KN_E_UNSUPPORTED, "files are read locally and from s3://");
 }
 
 static KnCode feed_once(void *arg, KnBatch **ret, KnErr *err)
