@@ -9,7 +9,8 @@
  * layer.
  *
  * Threads: KnEngine is thread-safe; a session and its stream belong to one thread at a time, except
- * kn_session_interrupt(), which any thread may call. Batches are refcounted and may change threads.
+ * for kn_session_interrupt() and kn_session_progress(), which any thread may call. Batches are
+ * refcounted and may change threads.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +46,13 @@ KN_NODISCARD KnCode kn_session_open(KnEngine *eng, KnSession **ret, KnErr *err);
 KnSession *kn_session_close(KnSession *ses);
 KnEngine *kn_session_engine(const KnSession *ses);
 void kn_session_interrupt(KnSession *ses); /* the running statement ends with KN_E_CANCELLED */
+
+/** From now on the session's statements tell how far they are. */
+KN_NODISCARD KnCode kn_session_measure(KnSession *ses, KnErr *err);
+/** The part of the running statement that is done, 0 to 1, by the engine's estimate; negative = not
+ * known. From any thread; ret_rows (may be NULL): rows of the sources that were read, an estimate
+ * too. */
+double kn_session_progress(const KnSession *ses, uint64_t *ret_rows);
 
 /** One or more statements, run to the end. ret_changed (may be NULL): rows changed by the last one.
  */

@@ -6,7 +6,8 @@
  * several statements never piles up its rows. A failed prepared statement is never asked anything:
  * the engine's C++ exceptions would end the process.
  *
- * A session belongs to one thread at a time; kn_session_interrupt() may come from any.
+ * A session belongs to one thread at a time; kn_session_interrupt() and
+ * kn_session_progress() may come from any.
  */
 #include <assert.h>
 #include <string.h>
@@ -46,6 +47,22 @@ KnEngine *kn_session_engine(const KnSession *ses)
 void kn_session_interrupt(KnSession *ses)
 {
     duckdb_interrupt(ses->con);
+}
+
+KnCode kn_session_measure(KnSession *ses, KnErr *err)
+{
+    static const char sql[] =
+        "SET enable_progress_bar_print = false; SET enable_progress_bar = true; "
+        "SET progress_bar_time = 0";
+    return kn_session_exec(ses, sql, NULL, err);
+}
+
+double kn_session_progress(const KnSession *ses, uint64_t *ret_rows)
+{
+    duckdb_query_progress_type progress = duckdb_query_progress(ses->con);
+    if (ret_rows)
+        *ret_rows = progress.rows_processed;
+    return progress.percentage < 0 ? -1 : progress.percentage / 100;
 }
 
 /* Run a prepared statement; *ret is a live result on success only. */

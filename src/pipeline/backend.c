@@ -46,8 +46,10 @@ static void metrics_json(KnBuf *out, const KnRunMetrics *metrics)
 void kn_run_event_json(KnBuf *out, const KnRunEvent *event)
 {
     char time[32];
-    kn_buf_printf(
-        out, "{\"timestamp\":\"%s\",\"element\":", kn_clock_format_ms(event->timestamp_ms, time));
+    kn_buf_printf(out,
+                  "{\"timestamp\":\"%s\",\"run\":", kn_clock_format_ms(event->timestamp_ms, time));
+    quoted_or_null(out, event->run);
+    kn_buf_text(out, ",\"element\":");
     quoted_or_null(out, event->element);
     kn_buf_text(out, ",\"phase\":");
     quoted_or_null(out, kn_run_phase_name(event->phase));

@@ -46,14 +46,27 @@ typedef struct KnRunMetrics {
 
 typedef struct KnRunEvent {
     int64_t timestamp_ms;
+    const char *run;     /* its id */
     const char *element; /* dataset; NULL = the run */
     const char *message;
     KnRunPhase phase;
     const KnRunMetrics *metrics; /* NULL = none */
 } KnRunEvent;
 typedef void (*KnRunEventFn)(void *arg, const KnRunEvent *event);
-/** {"timestamp":..., "element":..., "phase":..., "message":..., "metrics":{...}} */
+/** {"timestamp":..., "run":..., "element":..., "phase":..., "message":..., "metrics":{...}} */
 void kn_run_event_json(KnBuf *out, const KnRunEvent *event);
+
+/* How far one dataset of a run is, for somebody who watches. */
+typedef struct KnRunProgress {
+    const char *dataset;
+    double part;          /* 0 to 1; negative = not known, as of a stream that goes on */
+    int64_t rows;         /* that were read so far; may be an estimate */
+    int64_t batches;      /* of a stream that are done; -1 = it is none */
+    int64_t watermark_ms; /* INT64_MIN = none */
+} KnRunProgress;
+/* Of several threads, one call at a time, while events may be told: must be quick, and must lock
+ * what both change. */
+typedef void (*KnRunProgressFn)(void *arg, const KnRunProgress *progress);
 
 /* A running run's end, before its time. Zeroed; thread-safe. */
 typedef struct KnRunControl {
@@ -87,8 +100,9 @@ typedef struct KnRunOptions {
                            again; NULL = a new one */
     const KnFeedOptions *memory; /* rows of ours, by the name that flows read */
     size_t n_memory;
-    KnRunEventFn on_event; /* or NULL */
-    void *event_arg;
+    KnRunEventFn on_event;       /* or NULL */
+    KnRunProgressFn on_progress; /* or NULL */
+    void *event_arg;             /* of both */
     /* The rows of datasets that are written nowhere and read by nothing, or NULL. */
     KnCode (*on_rows)(void *arg, const char *dataset, KnBatch *batch, KnErr *err);
     void *rows_arg;

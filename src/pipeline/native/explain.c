@@ -107,6 +107,7 @@ KnCode kn_native_plan(const KnPipeline *pipeline, const KnRunOptions *opts, KnPl
 {
     KnNativeRun run = {.pipeline = pipeline, .opts = opts, .planning = true};
     Explain ex = {&run, fn, arg};
+    kn_native_begin(&run);
     KnCode rc = kn_native_open(&run, err);
     for (size_t i = 0; rc == KN_OK && i < pipeline->datasets.len; i++) {
         KnNativeNode *node = &run.nodes[run.graph->order.items[i]];

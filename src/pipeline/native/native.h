@@ -165,8 +165,9 @@ struct KnNativeRun {
     KN_VEC(KnNativeNode *) commits; /* targets that are tables, computed and not written */
     KN_VEC(int) locks;
     KN_VEC(KnFeed *) feeds;
-    bool planning;   /* nothing is computed */
-    pthread_t watch; /* interrupts the engine when the run is cancelled */
+    bool planning;                         /* nothing is computed */
+    _Atomic(const KnNativeNode *) current; /* that is computed now; NULL = none */
+    pthread_t watch;                       /* interrupts the engine when the run is cancelled */
     bool watching;
     atomic_bool done;
 };
@@ -261,6 +262,8 @@ void kn_native_tell(const KnNativeRun *run, const KnRunEvent *event, const char 
     __attribute__((format(printf, 3, 4)));
 /** KN_E_CANCELLED once somebody asked for it. */
 KN_NODISCARD KnCode kn_native_going_on(const KnNativeRun *run, KnErr *err);
+/** Its memory and its id: first of all. */
+void kn_native_begin(KnNativeRun *run);
 /** Everything but the computing: engine, inputs, memory, order (run.c). */
 KN_NODISCARD KnCode kn_native_open(KnNativeRun *run, KnErr *err);
 void kn_native_close(KnNativeRun *run);

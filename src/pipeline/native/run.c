@@ -2,9 +2,9 @@
 /*
  * run.c - a run of the native backend, from its engine to its last target.
  *
- * One thread does all but the watching; a second one interrupts the engine when the run is
- * cancelled, again and again until the run has ended, because an interrupt between two statements
- * is lost.
+ * One thread does all but the watching; a second one tells how far the running statement is, and
+ * interrupts the engine when the run is cancelled, again and again until the run has ended, because
+ * an interrupt between two statements is lost.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,6 +30,7 @@ void kn_native_tell(const KnNativeRun *run, const KnRunEvent *event, const char 
     KnRunEvent full = *event;
     full.timestamp_ms = kn_clock_wall_ms();
     full.message = text;
+    full.run = run->id;
     run->opts->on_event(run->opts->event_arg, &full);
 }
 
@@ -46,6 +47,21 @@ KnCode kn_native_going_on(const KnNativeRun *run, KnErr *err)
     return KN_OK;
 }
 
+static void tell_progress(const KnNativeRun *run)
+{
+    uint64_t rows = 0;
+    const KnNativeNode *node = atomic_load(&run->current);
+    double part = kn_session_progress(run->session, &rows);
+    if (!node || part < 0)
+        return;
+    KnRunProgress progress = {.dataset = node->dataset->name,
+                              .part = part,
+                              .rows = (int64_t)rows,
+                              .batches = -1,
+                              .watermark_ms = INT64_MIN};
+    run->opts->on_progress(run->opts->event_arg, &progress);
+}
+
 static void *watch(void *arg)
 {
     KnNativeRun *run = arg;
@@ -53,6 +69,8 @@ static void *watch(void *arg)
     while (!atomic_load(&run->done)) {
         if (is_cancelled(run->opts))
             kn_session_interrupt(run->session);
+        if (run->opts->on_progress)
+            tell_progress(run);
         (void)nanosleep(&pause, NULL);
     }
     return NULL;
@@ -60,7 +78,9 @@ static void *watch(void *arg)
 
 static KnCode start_watching(KnNativeRun *run, KnErr *err)
 {
-    if (!run->opts->control && !run->opts->cancelled)
+    if (run->opts->on_progress)
+        KN_TRY(kn_session_measure(run->session, err));
+    else if (!run->opts->control && !run->opts->cancelled)
         return KN_OK;
     int failure = pthread_create(&run->watch, NULL, watch, run);
     if (failure)
@@ -96,12 +116,16 @@ static KnCode open_inputs(KnNativeRun *run, KnErr *err)
     return KN_OK;
 }
 
-KnCode kn_native_open(KnNativeRun *run, KnErr *err)
+void kn_native_begin(KnNativeRun *run)
 {
     char id[37];
     run->arena = kn_arena_new(0);
     run->uuid = kn_arena_strdup(run->arena, kn_random_uuid7(id));
     run->id = run->opts->run_id ? run->opts->run_id : run->uuid;
+}
+
+KnCode kn_native_open(KnNativeRun *run, KnErr *err)
+{
     KN_NOTES_AUTO refusals = {.arena = run->arena};
     kn_native_check(run->pipeline, run->opts, &refusals);
     if (refusals.list.len)
@@ -235,7 +259,9 @@ static KnCode compute_all(KnNativeRun *run, KnErr *err)
             continue;
         KN_TRY(kn_native_going_on(run, err));
         tell_flows(run, node);
+        atomic_store(&run->current, node);
         KnCode rc = compute(run, node, err);
+        atomic_store(&run->current, NULL);
         if (rc != KN_OK)
             return kn_err_wrap(err, rc, "%s", node->dataset->name);
     }
@@ -256,6 +282,7 @@ static KnCode native_run(const KnPipeline *pipeline, const KnRunOptions *opts, K
     KnErr local = {0};
     KnNativeRun run = {.pipeline = pipeline, .opts = opts};
     err = err ? err : &local;
+    kn_native_begin(&run);
     kn_native_tell(&run, &(KnRunEvent){.phase = KN_PHASE_PLANNING}, "native: planning `%s`",
                    pipeline->name);
     KnCode rc = kn_native_open(&run, err);
