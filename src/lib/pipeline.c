@@ -183,8 +183,11 @@ KnCode knut_pipeline_save(const KnutPipeline *pipeline, const char *file, const 
     const KnSurface *surface;
     KN_ARENA_AUTO arena = kn_arena_new(1024);
     KN_NOTES_AUTO notes = {.arena = arena};
+    ENGINE_AUTO engine = {0};
     KN_TRY(find_form(form, file, &surface, err));
-    return kn_pipeline_save(&pipeline->builder->spec, file, surface, &notes, err);
+    KN_TRY(engine_open(surface, &engine, err));
+    const KnSave save = {file, surface, engine.session};
+    return kn_pipeline_save(&pipeline->builder->spec, &save, &notes, err);
 }
 
 KnCode knut_pipeline_text(const KnutPipeline *pipeline, const char *form, char **ret, KnErr *err)
@@ -195,7 +198,9 @@ KnCode knut_pipeline_text(const KnutPipeline *pipeline, const char *form, char *
     KN_BUF_AUTO text = {0};
     kn_buf_init(&text, (size_t)64 << 20);
     KN_TRY(find_form(form, NULL, &surface, err));
-    KN_TRY(surface->write(&pipeline->builder->spec, &text, &notes, err));
+    ENGINE_AUTO engine = {0};
+    KN_TRY(engine_open(surface, &engine, err));
+    KN_TRY(surface->write(&pipeline->builder->spec, engine.session, &text, &notes, err));
     size_t len;
     *ret = kn_buf_steal(&text, &len);
     return KN_OK;

@@ -47,7 +47,7 @@ static void pipeline_again(KnStr text)
     KN_NOTES_AUTO notes = {.arena = arena};
     KN_BUF_AUTO out = {0};
     kn_buf_init(&out, 64 << 20);
-    if (kn_surface_ron.write(pipeline, &out, &notes, NULL) != KN_OK)
+    if (kn_surface_ron.write(pipeline, NULL, &out, &notes, NULL) != KN_OK)
         return;
     if (read_pipeline(arena, (KnStr){out.data, out.len}, &again) != KN_OK ||
         !kn_pipeline_equal(pipeline, again, NULL))

@@ -31,66 +31,82 @@ static const KnOption rows[] = {
      .doc = "Write nothing where the form cannot say all of the pipeline"},
 };
 
-static KnCode print(const KnSurface *surface, const KnPipeline *pipeline, KnNotes *notes,
-                    KnErr *err)
+/* The pipeline, and how it is written. */
+typedef struct Written {
+    const KnPipeline *pipeline;
+    const KnSurface *surface;
+    KnSession *session; /* where the surface needs an engine */
+} Written;
+
+static KnCode print(const Written *w, KnNotes *notes, KnErr *err)
 {
     KN_BUF_AUTO text = {0};
     kn_buf_init(&text, (size_t)64 << 20);
-    KN_TRY(surface->write(pipeline, &text, notes, err));
+    KN_TRY(w->surface->write(w->pipeline, w->session, &text, notes, err));
     bool newline = text.len > 0 && text.data[text.len - 1] == '\n';
     return kn_out_line((KnStr){text.data, text.len - newline}, err);
 }
 
 /* Would something be left out? Then it is named, and nothing is written. */
-static KnCode refuse_losses(const KnCall *call, const KnSurface *surface,
-                            const KnPipeline *pipeline, KnErr *err)
+static KnCode refuse_losses(const KnCall *call, const Written *w, KnErr *err)
 {
     KN_BUF_AUTO text = {0};
     KN_NOTES_AUTO losses = {.arena = call->arena};
     kn_buf_init(&text, (size_t)64 << 20);
-    KN_TRY(surface->write(pipeline, &text, &losses, err));
+    KN_TRY(w->surface->write(w->pipeline, w->session, &text, &losses, err));
     kn_args_notes(call, &losses);
     if (losses.list.len > 0)
         return kn_err_set(err, KN_E_UNSUPPORTED, "%s: %s cannot say %zu things of it (--strict)",
-                          kn_args_file(call), surface->name, losses.list.len);
+                          kn_args_file(call), w->surface->name, losses.list.len);
     return KN_OK;
 }
 
-static KnCode report(const KnCall *call, const KnSurface *surface, const KnPipeline *pipeline,
-                     const char *file, KnErr *err)
+static KnCode report(const KnCall *call, const Written *w, const char *file, KnErr *err)
 {
     static const KnOutColumn columns[] = {
         {"pipeline", false}, {"form", false}, {"file", false}, {"datasets", true}, {"flows", true}};
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 5);
-    kn_out_text(out, pipeline->name);
-    kn_out_text(out, surface->name);
+    kn_out_text(out, w->pipeline->name);
+    kn_out_text(out, w->surface->name);
     kn_out_text(out, file);
-    kn_out_int(out, (int64_t)pipeline->datasets.len);
-    kn_out_int(out, (int64_t)pipeline->flows.len);
+    kn_out_int(out, (int64_t)w->pipeline->datasets.len);
+    kn_out_int(out, (int64_t)w->pipeline->flows.len);
     return kn_out_close(out, err);
+}
+
+static KnCode write_all(const KnCall *call, const Written *w, KnNotes *notes, KnErr *err)
+{
+    const ConvertOptions *opts = call->options;
+    if (opts->strict)
+        KN_TRY(refuse_losses(call, w, err));
+    if (!opts->out) {
+        KN_TRY(print(w, notes, err));
+        kn_args_notes(call, notes);
+        return KN_OK;
+    }
+    const KnSave save = {opts->out, w->surface, w->session};
+    KN_TRY(kn_pipeline_save(w->pipeline, &save, notes, err));
+    kn_args_notes(call, notes);
+    return report(call, w, opts->out, err);
 }
 
 static KnCode run(KnCall *call, KnErr *err)
 {
     const ConvertOptions *opts = call->options;
-    const KnSurface *to;
+    Written w = {0};
     if (opts->to)
-        KN_TRY(kn_surface_find(opts->to, &to, err));
+        KN_TRY(kn_surface_find(opts->to, &w.surface, err));
     else if (opts->out)
-        KN_TRY(kn_surface_of_file(opts->out, &to, err));
+        KN_TRY(kn_surface_of_file(opts->out, &w.surface, err));
     else
         return kn_err_set(err, KN_E_INVAL, "say the form to write: --to, or a file by --out");
     KN_NOTES_AUTO notes = {.arena = call->arena};
-    const KnPipeline *pipeline;
-    KN_TRY(kn_args_pipeline(call, opts->from, &notes, &pipeline, err));
-    if (opts->strict)
-        KN_TRY(refuse_losses(call, to, pipeline, err));
-    KnCode rc = opts->out ? kn_pipeline_save(pipeline, opts->out, to, &notes, err)
-                          : print(to, pipeline, &notes, err);
-    if (rc != KN_OK)
-        return rc;
-    kn_args_notes(call, &notes);
-    return opts->out ? report(call, to, pipeline, opts->out, err) : KN_OK;
+    KN_CALL_ENGINE_AUTO ce = {0};
+    KN_TRY(kn_args_pipeline(call, opts->from, &notes, &w.pipeline, err));
+    if (w.surface->needs_engine)
+        KN_TRY(kn_call_engine_open(call, &ce, err));
+    w.session = ce.session;
+    return write_all(call, &w, &notes, err);
 }
 
 const KnCommand kn_cmd_pipeline_convert = {

@@ -206,8 +206,6 @@ KN_NODISCARD KnCode kn_sdp_resolve_dataset(KnSdpScript *s, size_t i);
 KN_NODISCARD KnCode kn_sdp_read(KnArena *arena, const KnDocument *doc, KnNotes *notes,
                                 const KnPipeline **ret, KnErr *err);
 /* ---- write*.c ---- */
-/** With a session that is there; the surface opens one of its own. */
-KN_NODISCARD KnCode kn_sdp_write_with(KnSession *session, const KnPipeline *pipeline, KnBuf *out,
-                                      KnNotes *notes, KnErr *err);
-KN_NODISCARD KnCode kn_sdp_write(const KnPipeline *pipeline, KnBuf *out, KnNotes *notes,
-                                 KnErr *err);
+/** Writes with a session, by which it reads back what it wrote. */
+KN_NODISCARD KnCode kn_sdp_write(const KnPipeline *pipeline, KnSession *session, KnBuf *out,
+                                 KnNotes *notes, KnErr *err);

@@ -269,9 +269,11 @@ static void prove(KnSdpWriter *w)
         kn_notes_add(w->notes, 0, 0, "the script cannot be read back: %.400s", err.msg);
 }
 
-KnCode kn_sdp_write_with(KnSession *session, const KnPipeline *pipeline, KnBuf *out, KnNotes *notes,
-                         KnErr *err)
+KnCode kn_sdp_write(const KnPipeline *pipeline, KnSession *session, KnBuf *out, KnNotes *notes,
+                    KnErr *err)
 {
+    if (!session)
+        return kn_err_set(err, KN_E_INVAL, "SQL is written with an engine");
     KN_ARENA_AUTO arena = kn_arena_new((size_t)64 << 10);
     KN_BUF_AUTO text = {.max = (size_t)64 << 20};
     KnSdpWriter w = {.arena = arena,
@@ -286,18 +288,4 @@ KnCode kn_sdp_write_with(KnSession *session, const KnPipeline *pipeline, KnBuf *
     prove(&w);
     kn_buf_append(out, text.data, text.len);
     return kn_buf_check(out, err);
-}
-
-KnCode kn_sdp_write(const KnPipeline *pipeline, KnBuf *out, KnNotes *notes, KnErr *err)
-{
-    KnEngine *engine = NULL;
-    KnSession *session = NULL;
-    KnCode rc = kn_engine_open(&(KnEngineOptions){.threads = 1}, &engine, err);
-    if (rc == KN_OK)
-        rc = kn_session_open(engine, &session, err);
-    if (rc == KN_OK)
-        rc = kn_sdp_write_with(session, pipeline, out, notes, err);
-    session = kn_session_close(session);
-    engine = kn_engine_close(engine);
-    return rc;
 }

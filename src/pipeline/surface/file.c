@@ -64,17 +64,17 @@ KnCode kn_pipeline_load(KnArena *arena, const KnLoad *load, KnNotes *notes, cons
     return surface->read(arena, &doc, notes, ret, err);
 }
 
-KnCode kn_pipeline_save(const KnPipeline *pipeline, const char *file, const KnSurface *surface,
-                        KnNotes *notes, KnErr *err)
+KnCode kn_pipeline_save(const KnPipeline *pipeline, const KnSave *save, KnNotes *notes, KnErr *err)
 {
+    const KnSurface *surface = save->surface;
     if (!surface)
-        KN_TRY(kn_surface_of_file(file, &surface, err));
+        KN_TRY(kn_surface_of_file(save->file, &surface, err));
     KN_BUF_AUTO text = {0};
     kn_buf_init(&text, MAX_DOCUMENT);
-    KN_TRY(surface->write(pipeline, &text, notes, err));
+    KN_TRY(surface->write(pipeline, save->session, &text, notes, err));
     KN_ARENA_AUTO arena = kn_arena_new(4096);
     const char *path;
-    KN_TRY(whole_path(arena, file, &path, err));
+    KN_TRY(whole_path(arena, save->file, &path, err));
     KnFileIO *io;
     KN_TRY(kn_io_local_open(&io, err));
     KnCode rc = kn_io_write(io, kn_str(path), text.data, text.len, KN_IO_REPLACE, err);

@@ -13,7 +13,12 @@ typedef struct KnLoad {
  * extension. */
 KN_NODISCARD KnCode kn_pipeline_load(KnArena *arena, const KnLoad *load, KnNotes *notes,
                                      const KnPipeline **ret, KnErr *err);
-/** Write it as surface (NULL = by the extension); whoever reads the name sees the old or the new
- * document. */
-KN_NODISCARD KnCode kn_pipeline_save(const KnPipeline *pipeline, const char *file,
-                                     const KnSurface *surface, KnNotes *notes, KnErr *err);
+typedef struct KnSave {
+    const char *file;         /* a local path */
+    const KnSurface *surface; /* NULL = by the file's extension */
+    KnSession *session;       /* likewise */
+} KnSave;
+
+/** Write it; whoever reads the name sees the old or the new document. */
+KN_NODISCARD KnCode kn_pipeline_save(const KnPipeline *pipeline, const KnSave *save, KnNotes *notes,
+                                     KnErr *err);

@@ -162,9 +162,10 @@ static void write_tree(KnBuf *out, const KnRon *tree, size_t depth)
     }
 }
 
-static KnCode write_json(const KnPipeline *pipeline, KnBuf *out, KnNotes *notes, KnErr *err)
+static KnCode write_json(const KnPipeline *pipeline, KnSession *session, KnBuf *out, KnNotes *notes,
+                         KnErr *err)
 {
-    (void)notes;
+    (void)session, (void)notes;
     KN_ARENA_AUTO arena = kn_arena_new(16384);
     KnRon tree = kn_ir_encode(arena, KN_NOTATION_JSON, &kn_ir_pipeline, pipeline);
     write_tree(out, &tree, 0);

@@ -22,9 +22,10 @@ static KnCode read_ron(KnArena *arena, const KnDocument *doc, KnNotes *notes,
     return KN_OK;
 }
 
-static KnCode write_ron(const KnPipeline *pipeline, KnBuf *out, KnNotes *notes, KnErr *err)
+static KnCode write_ron(const KnPipeline *pipeline, KnSession *session, KnBuf *out, KnNotes *notes,
+                        KnErr *err)
 {
-    (void)notes;
+    (void)session, (void)notes;
     KN_ARENA_AUTO arena = kn_arena_new(16384);
     KnRon tree = kn_ir_encode(arena, KN_NOTATION_RON, &kn_ir_pipeline, pipeline);
     kn_ron_write(out, &tree);

@@ -45,8 +45,10 @@ typedef struct KnSurface {
      * "origin:line:column: ". Nothing is validated here but the document's form. */
     KnCode (*read)(KnArena *arena, const KnDocument *doc, KnNotes *notes, const KnPipeline **ret,
                    KnErr *err);
-    /** Append the canonical text. What the surface cannot say is named in notes. */
-    KnCode (*write)(const KnPipeline *pipeline, KnBuf *out, KnNotes *notes, KnErr *err);
+    /** Append the canonical text. What the surface cannot say is named in notes. session: of an
+     * engine, where the surface needs one; else NULL. */
+    KnCode (*write)(const KnPipeline *pipeline, KnSession *session, KnBuf *out, KnNotes *notes,
+                    KnErr *err);
 } KnSurface;
 
 /** All surfaces, NULL at the end. */

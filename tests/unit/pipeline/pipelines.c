@@ -42,7 +42,7 @@ const char *pipeline_write(KnArena *arena, const KnSurface *surface, const KnPip
     KN_NOTES_AUTO notes = {.arena = arena};
     KN_BUF_AUTO out = {0};
     kn_buf_init(&out, 16 << 20);
-    if (surface->write(pipeline, &out, &notes, &err) != KN_OK)
+    if (surface->write(pipeline, NULL, &out, &notes, &err) != KN_OK)
         fail_msg("%s", err.msg);
     return kn_arena_strndup(arena, out.data, out.len);
 }

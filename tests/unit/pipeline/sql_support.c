@@ -64,7 +64,7 @@ const char *script_fails(Script *s, const char *text)
 char *script_write(Script *s, const KnPipeline *p)
 {
     KN_BUF_AUTO out = {.max = (size_t)16 << 20};
-    if (kn_sdp_write_with(s->session, p, &out, &s->notes, &s->err) != KN_OK)
+    if (kn_sdp_write(p, s->session, &out, &s->notes, &s->err) != KN_OK)
         fail_msg("%s", s->err.msg);
     return kn_arena_strndup(s->arena, out.data, out.len);
 }

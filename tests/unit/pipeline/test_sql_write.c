@@ -63,15 +63,16 @@ static void flows_survive(void **state)
         "APPLY CHANGES INTO m FROM (SELECT * FROM x WHERE y) KEYS (a) SEQUENCE BY b;");
 }
 
-static void the_surface_brings_its_own_engine(void **state)
+static void the_surface_writes_with_the_engine_at_hand(void **state)
 {
     Script *s = *state;
     KN_BUF_AUTO out = {.max = 1000};
     const KnPipeline *p = script_read(s, "CREATE MATERIALIZED VIEW a AS SELECT * FROM `b c`");
-    assert_int_equal(kn_surface_sql.write(p, &out, &s->notes, &s->err), KN_OK);
+    assert_int_equal(kn_surface_sql.write(p, s->session, &out, &s->notes, &s->err), KN_OK);
     assert_string_equal(out.data, "SET pipeline.name = 'p';\n\n"
                                   "CREATE MATERIALIZED VIEW a\nAS SELECT * FROM `b c`;\n");
     assert_string_equal(script_notes(s), "");
+    assert_int_equal(kn_surface_sql.write(p, NULL, &out, &s->notes, &s->err), KN_E_INVAL);
 }
 
 static void what_is_own_stays_where_it_was(void **state)
@@ -449,7 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(definitions_survive),
         test(flows_survive),
-        test(the_surface_brings_its_own_engine),
+        test(the_surface_writes_with_the_engine_at_hand),
         test(what_is_own_stays_where_it_was),
         test(what_sql_cannot_say_is_named),
         test(what_does_not_read_back_is_named_too),
