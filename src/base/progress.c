@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/progress_internal.h"
+#include "base/terminal.h"
 
 enum {
     BAR_WIDTH = 20,
@@ -148,20 +148,6 @@ KnProgress *kn_progress_new(KnProgressMode mode, const char *label, uint64_t tot
     return progress;
 }
 
-static size_t terminal_width(void)
-{
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
-        return size.ws_col - 1U;
-    return 79;
-}
-
-static void stderr_write(const KnBuf *text)
-{
-    ssize_t n = write(STDERR_FILENO, text->data, text->len);
-    (void)n; /* a lost picture of the state is replaced by the next */
-}
-
 /* The caller holds `drawing`. */
 static void draw(KnProgress *progress, int64_t now)
 {
@@ -179,14 +165,14 @@ static void draw(KnProgress *progress, int64_t now)
     kn_buf_init(&text, MAX_TEXT);
     kn_progress_render(&view, &text);
     if (progress->terminal) {
-        size_t width = terminal_width();
+        size_t width = kn_term_size().columns - 1;
         kn_buf_text(&line, "\r");
         kn_buf_append(&line, text.data, text.len < width ? text.len : width);
         kn_buf_text(&line, "\x1b[K"); /* erase what a longer line left */
     } else {
         kn_buf_printf(&line, "%s\n", text.data);
     }
-    stderr_write(&line);
+    kn_term_write(&line);
     progress->drawn = true;
 }
 
@@ -217,7 +203,7 @@ KnProgress *kn_progress_free(KnProgress *progress)
         KN_BUF_AUTO clear;
         kn_buf_init(&clear, 16);
         kn_buf_text(&clear, "\r\x1b[K");
-        stderr_write(&clear);
+        kn_term_write(&clear);
     }
     (void)pthread_mutex_destroy(&progress->drawing);
     free(progress->label);
