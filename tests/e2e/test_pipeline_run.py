@@ -80,7 +80,7 @@ def test_select_runs_what_is_asked_for_and_what_that_needs(shop):
     shop.run("--select", "by_region").ok()
     out = shop.folder / "out"
     assert (out / "by_region").exists() and not (out / "one_file.csv").exists()
-    shop.run("--select", "nothing").fails(3, "no dataset of this name")
+    shop.run("--select", "nothing").fails(2, "no dataset of this name")
 
 
 def test_a_dry_run_and_a_plan_write_nothing(shop):

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/pipeline/pipeline_args.h"
 #include "pipeline/check/check.h"
+#include "pipeline/check/select.h"
 
 static const KnOption rows[] = {
     KN_PIPELINE_FROM_ROW(KnRunArgs),
@@ -25,12 +26,14 @@ static const KnOption rows[] = {
      .type = KN_OPT_LIST,
      .offset = offsetof(KnRunArgs, select),
      .value = "DATASET,...",
-     .doc = "Only these datasets, and what they need (default: all)"},
+     .doc =
+         "Write only these (default: all); what they need is computed. +NAME: and what it needs; "
+         "NAME+: and what needs it"},
     {.name = "full-refresh",
      .type = KN_OPT_LIST,
      .offset = offsetof(KnRunArgs, full_refresh),
      .value = "DATASET,...",
-     .doc = "Make these anew, as if they had never been written; all: every one"},
+     .doc = "Make these anew, as if they had never been written; likewise, or all: every one"},
 };
 
 const KnOptGroup kn_run_args_options = {
@@ -96,6 +99,18 @@ static KnPipelineBuilder *builder_of(KnArena *arena, const KnPipeline *pipeline)
     return builder;
 }
 
+static KnCode choose(const KnCall *call, const KnRunArgs *args, const KnPipeline *pipeline,
+                     KnRunOptions *opts, KnErr *err)
+{
+    const KnGraph *graph = kn_graph_new(call->arena, pipeline);
+    const KnutNames select = {args->select.items, args->select.len};
+    const KnutNames fresh = {args->full_refresh.items, args->full_refresh.len};
+    if (graph->order.len < pipeline->datasets.len)
+        return KN_OK; /* a ring: told when the pipeline is checked */
+    KN_TRY(kn_graph_select(graph, "--select", &select, &opts->select, err));
+    return kn_graph_select(graph, "--full-refresh", &fresh, &opts->full_refresh, err);
+}
+
 KnCode kn_args_run(const KnCall *call, const KnRunArgs *args, const KnPipeline **ret,
                    KnRunOptions *ret_opts, KnErr *err)
 {
@@ -114,10 +129,8 @@ KnCode kn_args_run(const KnCall *call, const KnRunArgs *args, const KnPipeline *
         .engine = {.threads = (int)common->threads,
                    .memory_limit = common->memory_limit,
                    .spill_dir = common->spill_dir},
-        .select = {args->select.items, args->select.len},
-        .full_refresh = {args->full_refresh.items, args->full_refresh.len},
     };
-    return KN_OK;
+    return choose(call, args, &builder->spec, ret_opts, err);
 }
 
 static KnCode print_refusals(const KnCall *call, const KnNotes *refusals, KnErr *err)

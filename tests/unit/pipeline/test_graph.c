@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/check/graph.h"
+#include "pipeline/check/select.h"
 
 /* "a<b,c d<a": datasets in order of being a target, one flow each that reads what follows. */
 static const KnGraph *graph_of(KnArena *arena, const char *text)
@@ -131,6 +131,44 @@ static void names_are_found_as_engines_find_them(void **state)
     assert_int_equal(graph->after[0].len, 1);
 }
 
+/* words, with blanks between them, and what they choose of "a b<a c<b d<b e". */
+static void assert_chosen(const char *words, const char *expected)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(4096);
+    const KnGraph *graph = graph_of(arena, "a b<a c<b d<b e +x");
+    const char *items[8];
+    size_t n = 0;
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        items[n++] = kn_arena_strndup(arena, at, len);
+        at += len;
+    }
+    KN_BUF_AUTO got = {.max = 1000};
+    KnutNames chosen = {0};
+    KnErr err = {0};
+    if (kn_graph_select(graph, "--select", &(KnutNames){items, n}, &chosen, &err) != KN_OK)
+        kn_buf_text(&got, err.msg);
+    for (size_t i = 0; i < chosen.len; i++)
+        kn_buf_printf(&got, "%s%s", i ? " " : "", chosen.items[i]);
+    assert_string_equal(got.data ? got.data : "", expected);
+}
+
+static void words_choose_datasets_with_what_they_need_and_what_needs_them(void **state)
+{
+    (void)state;
+    assert_chosen("", "");
+    assert_chosen("c", "c");
+    assert_chosen("+c", "a b c");
+    assert_chosen("b+", "b c d");
+    assert_chosen("+b+ e", "a e b c d");
+    assert_chosen("c d", "c d");
+    assert_chosen("all", "+x a e b c d");
+    assert_chosen("+x", "+x"); /* a dataset of that name */
+#define FORMS " (NAME, +NAME with what it needs, NAME+ with what needs it, or all)"
+    assert_chosen("+bb+", "--select bb: no dataset of this name; did you mean `b`?" FORMS);
+    assert_chosen("+", "--select : no dataset of this name" FORMS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +176,7 @@ int main(void)
         cmocka_unit_test(rings_are_named_by_their_members),
         cmocka_unit_test(several_flows_of_one_target_are_its_writers),
         cmocka_unit_test(names_are_found_as_engines_find_them),
+        cmocka_unit_test(words_choose_datasets_with_what_they_need_and_what_needs_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
