@@ -3,19 +3,16 @@
  * run.c - `knut pipeline run`: a pipeline run to its end, its events printed as they happen; and
  * `knut pipeline plan`: what would be done.
  */
-#include <stdio.h>
-
-#include "base/json.h"
-#include "base/stop.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/pipeline/run_args.h"
+#include "cli/pipeline/run_view.h"
 
 typedef struct RunOptions {
     KnCommonOptions common;
     KnLocator loc;
     KnRunArgs args;
-    const char *run_id;
+    const char *run_id, *quality;
     bool dry, once;
 } RunOptions;
 
@@ -26,6 +23,11 @@ static const KnOption run_rows[] = {
      .value = "ID",
      .doc =
          "A run of this id adds its rows to an Iceberg table once, however often it is repeated"},
+    {.name = "quality",
+     .type = KN_OPT_TEXT,
+     .offset = offsetof(RunOptions, quality),
+     .value = "FILE|TABLE",
+     .doc = "Add what each expectation found to this Parquet, CSV or JSON file, or Iceberg table"},
     {.name = "once",
      .type = KN_OPT_FLAG,
      .offset = offsetof(RunOptions, once),
@@ -36,29 +38,17 @@ static const KnOption run_rows[] = {
      .doc = "Check everything, sources and queries too, and compute nothing"},
 };
 
-typedef struct Printer {
-    KnOutputFormat format;
-    KnRunControl control;
-    KnCode rc; /* of the first line that could not be printed */
-    KnErr err;
-} Printer;
-
-static void print_event(void *arg, const KnRunEvent *event)
+static KnCode write_quality(const RunOptions *opts, const KnQuality *quality,
+                            const KnQualityTarget *target, const KnRunOptions *run, KnErr *err)
 {
-    Printer *p = arg;
-    KN_BUF_AUTO line = {.max = 1 << 20};
-    const char *phase = kn_run_phase_name(event->phase);
-    if (p->rc != KN_OK)
-        return;
-    if (p->format == KN_OUTPUT_JSON)
-        kn_run_event_json(&line, event);
-    else
-        kn_buf_printf(&line, "%-9s  %s%s%s", phase ? phase : "",
-                      event->element ? event->element : "", event->element ? ": " : "",
-                      event->message);
-    p->rc = kn_out_line((KnStr){line.data, line.len}, &p->err);
-    if (p->rc != KN_OK) /* nobody hears of it: the run ends as well */
-        kn_run_cancel(&p->control);
+    if (!opts->quality || opts->dry)
+        return target->outcome;
+    KnErr own = {0};
+    KnCode written = kn_quality_write(quality, target, run, &own);
+    if (target->outcome != KN_OK || written == KN_OK)
+        return target->outcome;
+    *err = own;
+    return written;
 }
 
 static KnCode run_pipeline(KnCall *call, KnErr *err)
@@ -67,8 +57,9 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     const KnBackend *backend = &kn_backend_native;
     const KnPipeline *pipeline = NULL;
     KnRunOptions run = {0};
-    Printer printer = {.format = (KnOutputFormat)call->common->output};
+    KnPipelineView view;
     KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
+    KN_QUALITY_AUTO quality = {.arena = call->arena};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
     run.s3 = &opts->loc.s3;
     run.tables = kn_args_run_tables(&catalog);
@@ -76,16 +67,13 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     run.dry = opts->dry;
     run.once = opts->once;
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
-    run.on_event = print_event;
-    run.event_arg = &printer;
-    run.control = &printer.control;
-    run.cancelled = kn_stop_requested;
+    kn_pipeline_view_open(&view, call, pipeline);
+    kn_pipeline_view_attach(&view, &run);
+    view.quality = opts->quality ? &quality : NULL;
     KnCode rc = backend->run(pipeline, &run, err);
-    if (printer.rc != KN_OK) {
-        *err = printer.err;
-        return printer.rc;
-    }
-    return rc;
+    rc = kn_pipeline_view_close(&view, rc, err);
+    const KnQualityTarget target = {pipeline->name, opts->quality, rc};
+    return write_quality(opts, &quality, &target, &run, err);
 }
 
 static KnCode print_step(void *arg, const KnPlanStep *step, KnErr *err)
