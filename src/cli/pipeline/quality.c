@@ -89,7 +89,7 @@ KnCode kn_quality_write(const KnQuality *quality, const KnQualityTarget *target,
                                              .path = target->path})},
         .flows = {KNUT_LIST(KnutFlow, {.name = "quality", .target = "quality", .query = sql.data})},
     };
-    const KnRunOptions plain = {.engine = opts->engine, .tables = opts->tables};
+    const KnRunOptions plain = {.engine = opts->engine, .s3 = opts->s3, .tables = opts->tables};
     return kn_err_wrap(err, kn_backend_native.run(&pipeline, &plain, err), "--quality %s",
                        target->path);
 }
