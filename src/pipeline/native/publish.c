@@ -11,7 +11,7 @@
 
 #include "base/fault.h"
 #include "pipeline/native/native.h"
-#include "pipeline/native/place.h"
+#include "storage/place.h"
 
 static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr *err)
 {

@@ -17,7 +17,7 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "pipeline/native/native.h"
-#include "pipeline/native/place.h"
+#include "storage/place.h"
 
 static bool locked_already(const KnNativeRun *run, const struct stat *st)
 {

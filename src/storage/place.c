@@ -3,7 +3,7 @@
  * place.c - see place.h. A folder cannot be renamed onto one that holds files, so two folders
  * change names with one another, which Linux does in one step.
  */
-#include "pipeline/native/place.h"
+#include "storage/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
