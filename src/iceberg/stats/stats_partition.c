@@ -413,16 +413,16 @@ static KnCode copy_table(Partitions *p, const char *table, const char *path, KnE
         char name[24];
         (void)snprintf(name, sizeof(name), "c%zu", i);
         kn_buf_text(&sql, i > 0 ? ", " : "");
-        kn_write_shape_sql(w, &sql, root->fields[i].type, name);
+        kn_file_shape_sql(w->arena, &sql, root->fields[i].type, name);
         kn_buf_printf(&sql, " AS %s", root->fields[i].name);
     }
     kn_buf_printf(&sql, " FROM %s ORDER BY rowid", table);
-    kn_write_field_ids_sql(&ids, w->schema, false);
+    kn_file_shape_ids(&ids, w->schema, false);
     KN_TRY(kn_buf_check(&sql, err));
     KN_TRY(kn_buf_check(&ids, err));
     opts.select_sql = sql.data;
     opts.field_ids_sql = ids.data;
-    opts.types = kn_write_column_types(w, &opts.n_types);
+    opts.types = kn_file_shape_types(w->arena, w->schema, &opts.n_types);
     KN_TRY(kn_io_prepare_dir(w->tbl->io, kn_path_dirname(kn_str(path)), err));
     KN_TRY(kn_io_engine_target(w->tbl->io, w->arena, kn_str(path), &opts.target, err));
     KN_TRY(kn_parquet_write(w->ses, w->arena, &opts, &files, &n, err));

@@ -522,7 +522,7 @@ static KnCode put_select(KnWriter *w, const Given *given, KnBuf *ret, KnErr *err
 KnCode kn_write_given_columns_sql(KnWriter *w, const char *select_sql, bool *ret_given, KnBuf *ret,
                                   KnErr *err)
 {
-    KN_TRY(kn_write_check_types(w, err));
+    KN_TRY(kn_file_shape_check(w->tbl->name, w->schema, err));
     KnStr select = trimmed(select_sql);
     KN_BUF_AUTO probe;
     kn_buf_init(&probe, (size_t)256 << 20);

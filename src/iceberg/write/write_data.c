@@ -136,36 +136,6 @@ static KnCode order_sql(const KnWriter *w, const char **ret, KnErr *err)
     return KN_OK;
 }
 
-/* Columns under the names that files have. */
-static KnCode file_columns(const Data *data, KnBuf *buf, KnErr *err)
-{
-    const KnType *root = &data->w->schema->root;
-    size_t n = 0;
-    for (size_t i = 0; i < root->n_fields; i++) {
-        for (size_t j = 0; j < i; j++) {
-            if (kn_str_eq_nocase(kn_str(root->fields[i].name), kn_str(root->fields[j].name)))
-                return kn_err_set(err, KN_E_UNSUPPORTED,
-                                  "table %s: columns %s and %s differ in case only: such a table "
-                                  "cannot be written",
-                                  data->w->tbl->name, root->fields[j].name, root->fields[i].name);
-        }
-        if (root->fields[i].type->kind == KN_TYPE_UNKNOWN)
-            continue; /* always NULL: files do not have it */
-        char name[24];
-        (void)snprintf(name, sizeof(name), "c%zu", i);
-        kn_buf_text(buf, n++ > 0 ? ", " : "");
-        kn_write_shape_sql(data->w, buf, root->fields[i].type, name);
-        kn_buf_text(buf, " AS ");
-        kn_sql_ident(buf, kn_str(root->fields[i].name));
-    }
-    if (n == 0)
-        return kn_err_set(err, KN_E_UNSUPPORTED, "table %s has no column that files could hold",
-                          data->w->tbl->name);
-    if (data->lineage)
-        kn_buf_text(buf, ", _row_id, _last_updated_sequence_number");
-    return KN_OK;
-}
-
 /* ---- files ---- */
 
 static KnCode keep_file(Data *data, const Part *part, const char *folder, const KnPqWritten *file,
@@ -305,9 +275,10 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
     kn_buf_init(&sql, (size_t)64 << 20);
     kn_buf_init(&ids, (size_t)64 << 20);
     kn_buf_text(&sql, "SELECT ");
-    KN_TRY(file_columns(data, &sql, err));
+    KN_TRY(kn_file_shape_columns(w->arena, w->tbl->name, w->schema, &sql, err));
+    kn_buf_text(&sql, data->lineage ? ", _row_id, _last_updated_sequence_number" : "");
     kn_buf_printf(&sql, " FROM %s%s%s", data->source, part->where ? part->where : "", data->order);
-    kn_write_field_ids_sql(&ids, w->schema, data->lineage);
+    kn_file_shape_ids(&ids, w->schema, data->lineage);
     KN_TRY(kn_buf_check(&sql, err));
     KN_TRY(kn_buf_check(&ids, err));
     const char *prefix = kn_arena_printf(w->arena, "%s%s", place.name_prefix, name);
@@ -323,7 +294,7 @@ static KnCode copy_part(Data *data, const Part *part, KnErr *err)
         .file_pattern = kn_arena_printf(w->arena, "%s{i}", prefix),
         .no_dictionary = data->negative_zero,
     };
-    opts.types = kn_write_column_types(w, &opts.n_types);
+    opts.types = kn_file_shape_types(w->arena, w->schema, &opts.n_types);
     KnPqWritten *files = NULL;
     size_t n = 0;
     KnCode rc = kn_parquet_write(w->ses, w->arena, &opts, &files, &n, err);
@@ -502,7 +473,7 @@ static KnCode copy_kept(Data *data, const char *rows_sql, const char *zeros, KnE
 
 KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err)
 {
-    KN_TRY(kn_write_check_types(w, err));
+    KN_TRY(kn_file_shape_check(w->tbl->name, w->schema, err));
     Data data = {.w = w, .lineage = lineage};
     KN_TRY(order_sql(w, &data.order, err));
     KN_BUF_AUTO zeros;
@@ -518,7 +489,7 @@ KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err
 KnCode kn_write_partition(KnWriter *w, const char *rows_sql, bool lineage, const KnValue *tuple,
                           KnErr *err)
 {
-    KN_TRY(kn_write_check_types(w, err));
+    KN_TRY(kn_file_shape_check(w->tbl->name, w->schema, err));
     Data data = {.w = w, .lineage = lineage};
     data.source = kn_arena_printf(w->arena, "(%s\n) AS rows", rows_sql);
     KN_TRY(order_sql(w, &data.order, err));

@@ -12,6 +12,7 @@
 #include "iceberg/scan/plan.h"
 #include "iceberg/scan/read.h"
 #include "iceberg/write/commit_retry.h"
+#include "iceberg/write/file_shape.h"
 #include "iceberg/write/write.h"
 
 typedef KN_VEC(const char *) KnPathVec;
@@ -65,15 +66,6 @@ KN_NODISCARD KnCode kn_write_columns_sql(KnWriter *w, const char *select_sql, Kn
  * they lack, without a default, is NULL then. */
 KN_NODISCARD KnCode kn_write_given_columns_sql(KnWriter *w, const char *select_sql, bool *ret_given,
                                                KnBuf *ret, KnErr *err);
-/** KN_E_UNSUPPORTED for a column of a type that is not written: variant, geometry, geography, and
- * unknown where a file would need something (a list's element, a map's value, all of a struct). */
-KN_NODISCARD KnCode kn_write_check_types(const KnWriter *w, KnErr *err);
-/** expr, a value of the type, as files hold it: fields of type unknown are gone, nanoseconds are
- * numbers. */
-void kn_write_shape_sql(const KnWriter *w, KnBuf *buf, const KnType *type, const char *expr);
-/** The columns whose type the engine does not write, for KnPqWriteOptions; arena memory. */
-struct KnPqColumnType;
-const struct KnPqColumnType *kn_write_column_types(const KnWriter *w, size_t *ret_n);
 /** Writes rows (columns c0, ... and, with lineage, _row_id and _last_updated_sequence_number) as
  * data files and adds their entries to w->added. */
 KN_NODISCARD KnCode kn_write_data(KnWriter *w, const char *rows_sql, bool lineage, KnErr *err);
@@ -87,9 +79,6 @@ KN_NODISCARD KnCode kn_write_partition(KnWriter *w, const char *rows_sql, bool l
 struct KnPqWritten;
 KN_NODISCARD KnCode kn_write_metrics(KnWriter *w, const struct KnPqWritten *file,
                                      const char *engine_path, KnDataFile *ret, KnErr *err);
-/** `{'id': 1, 'st': {__duckdb_field_id: 5, 'a': 6}}`: field ids for COPY. */
-void kn_write_field_ids_sql(KnBuf *buf, const KnSchema *schema, bool lineage);
-
 /* A partition tuple in its spec; values NULL = none. */
 typedef struct KnWritePartition {
     const KnPartitionSpec *spec;

@@ -383,7 +383,7 @@ static void put_ids(KnBuf *buf, const KnType *type)
     }
 }
 
-void kn_write_field_ids_sql(KnBuf *buf, const KnSchema *schema, bool lineage)
+void kn_file_shape_ids(KnBuf *buf, const KnSchema *schema, bool lineage)
 {
     kn_buf_char(buf, '{');
     put_ids(buf, &schema->root);

@@ -382,7 +382,7 @@ static void write_rows(Delta *d, const LakeRowDelta *delta)
 {
     KN_BUF_AUTO ids;
     kn_buf_init(&ids, 1 << 16);
-    kn_write_field_ids_sql(&ids, kn_metadata_schema(d->lake->tbl->md), false);
+    kn_file_shape_ids(&ids, kn_metadata_schema(d->lake->tbl->md), false);
     write_part(d, delta->rows, ids.data, (KnDataFile){.content = KN_CONTENT_DATA});
 }
 

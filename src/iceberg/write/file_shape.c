@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write_shape.c - a column as files hold it (spec: appendix A, "Parquet").
+ * file_shape.c - columns as files hold them (spec: appendix A, "Parquet").
  *
  * Fields of type unknown are always NULL and left out at any depth. Nanoseconds leave as numbers
  * and fixed bytes as binary; engine/parquet_finish.h then gives the file's columns their types.
  */
-#include "engine/parquet.h"
-#include "iceberg/write/write_internal.h"
+#include "iceberg/write/file_shape.h"
+
+#include <stdio.h>
+
+#include "base/vec.h"
 
 /* ---- what can be written ---- */
 
-static KnCode refuse(const KnWriter *w, const KnField *field, KnErr *err)
+static KnCode refuse(const char *table, const KnField *field, KnErr *err)
 {
     KN_BUF_AUTO text;
     kn_buf_init(&text, 4096);
     kn_type_format(&text, field->type);
     return kn_err_set(err, KN_E_UNSUPPORTED,
                       "table %s: column %s is a %s, which cannot be written to Parquet files here",
-                      w->tbl->name, field->name, text.data);
+                      table, field->name, text.data);
 }
 
 /* A group of Parquet has a field. */
@@ -30,7 +33,7 @@ static bool is_empty(const KnType *type)
     return kn_type_is_nested(type);
 }
 
-static KnCode check_fields(const KnWriter *w, const KnType *type, KnErr *err)
+static KnCode check_fields(const char *table, const KnType *type, KnErr *err)
 {
     for (size_t i = 0; i < type->n_fields; i++) {
         const KnField *field = &type->fields[i];
@@ -38,15 +41,15 @@ static KnCode check_fields(const KnWriter *w, const KnType *type, KnErr *err)
         if (left_out)
             continue;
         if (field->type->kind >= KN_TYPE_UNKNOWN || is_empty(field->type))
-            return refuse(w, field, err);
-        KN_TRY(check_fields(w, field->type, err));
+            return refuse(table, field, err);
+        KN_TRY(check_fields(table, field->type, err));
     }
     return KN_OK;
 }
 
-KnCode kn_write_check_types(const KnWriter *w, KnErr *err)
+KnCode kn_file_shape_check(const char *table, const KnSchema *schema, KnErr *err)
 {
-    return check_fields(w, &w->schema->root, err);
+    return check_fields(table, &schema->root, err);
 }
 
 /* ---- SQL ---- */
@@ -124,9 +127,37 @@ static void put_shape(KnArena *arena, KnBuf *buf, const KnType *type, const char
     kn_buf_text(buf, " END");
 }
 
-void kn_write_shape_sql(const KnWriter *w, KnBuf *buf, const KnType *type, const char *expr)
+void kn_file_shape_sql(KnArena *arena, KnBuf *buf, const KnType *type, const char *expr)
 {
-    put_shape(w->arena, buf, type, expr, 0);
+    put_shape(arena, buf, type, expr, 0);
+}
+
+KnCode kn_file_shape_columns(KnArena *arena, const char *table, const KnSchema *schema, KnBuf *buf,
+                             KnErr *err)
+{
+    const KnType *root = &schema->root;
+    size_t n = 0;
+    for (size_t i = 0; i < root->n_fields; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (kn_str_eq_nocase(kn_str(root->fields[i].name), kn_str(root->fields[j].name)))
+                return kn_err_set(err, KN_E_UNSUPPORTED,
+                                  "table %s: columns %s and %s differ in case only: such a table "
+                                  "cannot be written",
+                                  table, root->fields[j].name, root->fields[i].name);
+        }
+        if (root->fields[i].type->kind == KN_TYPE_UNKNOWN)
+            continue; /* always NULL: files do not have it */
+        char name[24];
+        (void)snprintf(name, sizeof(name), "c%zu", i);
+        kn_buf_text(buf, n++ > 0 ? ", " : "");
+        kn_file_shape_sql(arena, buf, root->fields[i].type, name);
+        kn_buf_text(buf, " AS ");
+        kn_sql_ident(buf, kn_str(root->fields[i].name));
+    }
+    if (n == 0)
+        return kn_err_set(err, KN_E_UNSUPPORTED, "table %s has no column that files could hold",
+                          table);
+    return KN_OK;
 }
 
 /* ---- types ---- */
@@ -149,11 +180,11 @@ static void find_types(const KnType *type, ColumnTypeVec *ret)
     }
 }
 
-const KnPqColumnType *kn_write_column_types(const KnWriter *w, size_t *ret_n)
+const KnPqColumnType *kn_file_shape_types(KnArena *arena, const KnSchema *schema, size_t *ret_n)
 {
     ColumnTypeVec types = {0};
-    find_types(&w->schema->root, &types);
-    KnPqColumnType *copy = kn_arena_zalloc(w->arena, (types.len + 1) * sizeof(*copy));
+    find_types(&schema->root, &types);
+    KnPqColumnType *copy = kn_arena_zalloc(arena, (types.len + 1) * sizeof(*copy));
     for (size_t i = 0; i < types.len; i++)
         copy[i] = types.items[i];
     *ret_n = types.len;
