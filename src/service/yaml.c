@@ -20,6 +20,7 @@ typedef struct Loader {
     bool has_event;
     KnArena *arena;
     const char *name;
+    KnStr text;
     size_t nodes;
 } Loader;
 
@@ -27,6 +28,19 @@ static KnCode fail_at(const Loader *ld, yaml_mark_t at, KnErr *err, const char *
 {
     return kn_err_set(err, KN_E_INVAL, "%s:%zu:%zu: %s", ld->name, at.line + 1, at.column + 1,
                       what);
+}
+
+/* Between { } or [ ] a plain text ends at a brace, so "${NAME}" there is an error of syntax, about
+ * which libyaml says nothing that helps. Marks count characters. */
+static bool is_bare_reference(const Loader *ld)
+{
+    KnStr text = ld->text;
+    size_t at = 0;
+    for (size_t n = ld->parser.problem_mark.index; n > 0 && at < text.len; --n)
+        do
+            ++at;
+        while (at < text.len && ((unsigned char)text.ptr[at] & 0xc0) == 0x80);
+    return at > 0 && at < text.len && text.ptr[at] == '{' && text.ptr[at - 1] == '$';
 }
 
 static KnCode next(Loader *ld, KnErr *err)
@@ -42,6 +56,8 @@ static KnCode next(Loader *ld, KnErr *err)
     if (ld->parser.error == YAML_READER_ERROR)
         return kn_err_set(err, KN_E_INVAL, "%s: byte %zu: %s", ld->name, ld->parser.problem_offset,
                           problem);
+    if (is_bare_reference(ld))
+        problem = "between { } or [ ] quote a reference: \"${NAME}\"";
     return fail_at(ld, ld->parser.problem_mark, err, problem);
 }
 
@@ -186,7 +202,7 @@ static KnCode take_document(Loader *ld, KnYaml **ret, KnErr *err)
 
 KnCode kn_yaml_parse(KnArena *arena, const char *name, KnStr text, KnYaml **ret, KnErr *err)
 {
-    Loader ld = {.arena = arena, .name = name};
+    Loader ld = {.arena = arena, .name = name, .text = text};
     KnYaml *root = NULL;
     if (text.len > KN_YAML_MAX_BYTES)
         return kn_err_set(err, KN_E_INVAL, "%s: larger than %d MiB", name, KN_YAML_MAX_BYTES >> 20);

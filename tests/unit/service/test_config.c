@@ -127,6 +127,9 @@ static void what_could_make_more_of_a_text_than_it_is_is_refused(void **state)
     assert_wrong("state: x\n---\nstate: y", "a second document");
     assert_wrong("state: \"\\0\"", "NUL");
     assert_wrong("[1]", "a map of keys and values");
+    assert_wrong("é: {a: ${KN_TEST_A}}", "f:1:9: between { } or [ ] quote a reference");
+    assert_wrong("a: [${KN_TEST_A}]", "quote a reference");
+    assert_wrong("a: [{]", "did not find expected");
     assert_wrong("", "'deliveries' must be a list");
     assert_wrong("deliveries: []", "'deliveries' must be a list");
     assert_wrong("deliveries: [1]", "a delivery is a map");
