@@ -61,6 +61,7 @@ typedef enum KnDeliveryStatus {
 const char *kn_delivery_status_name(KnDeliveryStatus status); /* "idle", "ok", ... */
 
 typedef struct KnDeliveryReport {
+    const char *name; /* among many; NULL = it has none. Set by whoever shows the report */
     const char *table;
     const char *sink;   /* the spec */
     const char *target; /* schema.table */

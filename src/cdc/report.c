@@ -22,6 +22,10 @@ static void write_window(KnBuf *out, const KnWindowReport *win)
 static void write_delivery(KnBuf *out, const KnDeliveryReport *report)
 {
     kn_buf_char(out, '{');
+    if (report->name) {
+        kn_json_put_text(out, "delivery", report->name);
+        kn_buf_char(out, ',');
+    }
     kn_json_put_text(out, "table", report->table);
     kn_buf_char(out, ',');
     kn_json_put_text(out, "sink", report->sink);

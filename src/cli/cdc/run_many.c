@@ -36,8 +36,9 @@ static void tell_round(void *arg, const char *name, const KnDeliveryReport *repo
 {
     Many *many = arg;
     KnErr err = {0};
-    (void)name;
-    KnCode rc = kn_run_report_print(many->call, report, &err);
+    KnDeliveryReport named = *report;
+    named.name = name;
+    KnCode rc = kn_run_report_print(many->call, &named, &err);
     if (rc == KN_OK || many->printed != KN_OK)
         return;
     many->printed = rc;

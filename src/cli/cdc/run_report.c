@@ -74,6 +74,8 @@ static KnCode print_last_line(const KnDeliveryReport *report, KnErr *err)
 {
     KN_BUF_AUTO line = {0};
     kn_buf_init(&line, 1 << 16);
+    if (report->name)
+        kn_buf_printf(&line, "%s: ", report->name);
     kn_buf_printf(&line, "%s -> %s %s: ", report->table, report->sink, report->target);
     if (report->status == KN_DELIVERY_IDLE)
         kn_buf_printf(&line, "nothing to deliver, the copy is at snapshot %" PRId64, report->to);

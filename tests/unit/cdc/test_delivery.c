@@ -534,7 +534,7 @@ static void the_report_has_the_documented_json(void **state)
                                      .windows = &win,
                                      .status = KN_DELIVERY_OK,
                                      .message = ""};
-    const KnDeliveryReport *const reports[] = {&report};
+    const KnDeliveryReport *reports[] = {&report};
     KN_BUF_AUTO out;
     kn_buf_init(&out, 4096);
     kn_delivery_reports_json(reports, 1, &out);
@@ -544,6 +544,12 @@ static void the_report_has_the_documented_json(void **state)
         "\"windows\":[{\"from\":null,\"to\":42,\"operation\":\"initial\",\"upserts\":3,"
         "\"deletes\":0,\"chunks\":1,\"duplicates\":0,\"bytes\":10,\"seconds\":0.250}],"
         "\"status\":\"ok\",\"message\":\"\"}]}");
+    KnDeliveryReport named = report;
+    named.name = "orders";
+    reports[0] = &named;
+    kn_buf_reset(&out);
+    kn_delivery_reports_json(reports, 1, &out);
+    assert_non_null(strstr(out.data, "{\"delivery\":\"orders\",\"table\":"));
 }
 
 int main(void)
