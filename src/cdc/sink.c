@@ -12,10 +12,7 @@
 #include "base/str.h"
 
 static const KnSinkOps *const SINKS[] = {
-    &kn_sink_doris,
-    &kn_sink_duckdb,
-    &kn_sink_null,
-    &kn_sink_postgres,
+    &kn_sink_doris, &kn_sink_duckdb, &kn_sink_null, &kn_sink_parquet, &kn_sink_postgres,
 };
 #define N_SINKS (sizeof(SINKS) / sizeof(SINKS[0]))
 
@@ -109,6 +106,27 @@ KnCode kn_sink_target_parse(KnArena *arena, const char *target, const char **ret
     *ret_schema = second ? first : "main";
     *ret_table = second ? second : first;
     return KN_OK;
+}
+
+KnStr kn_sink_next_part(KnStr *rest, char separator)
+{
+    const char *end = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
+    KnStr part = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
+    size_t taken = end ? part.len + 1 : part.len;
+    *rest = (KnStr){rest->ptr + taken, rest->len - taken};
+    return part;
+}
+
+KnCode kn_sink_unknown_setting(const char *kind, KnStr name, const char *const *known, size_t n,
+                               KnErr *err)
+{
+    const char *nearest = known[0];
+    for (size_t i = 1; i < n; ++i)
+        if (kn_str_distance(name, kn_str(known[i])) < kn_str_distance(name, kn_str(nearest)))
+            nearest = known[i];
+    return kn_err_set(err, KN_E_INVAL,
+                      "sink %s: setting '" KN_STR_FMT "' is not known; did you mean '%s'?", kind,
+                      KN_STR_ARG(name), nearest);
 }
 
 const char *const *kn_sink_copy_keys(KnArena *arena, const KnSinkWindow *win)

@@ -162,6 +162,12 @@ KN_NODISCARD KnCode kn_sink_find(const char *spec, const KnSinkOps **ret, const 
 const char *const *kn_sink_copy_keys(KnArena *arena, const KnSinkWindow *win);
 /** For probe(): one more difference of a column, in the words of all sinks with SQL. */
 void kn_sink_add_difference(KnBuf *out, const char *column, const char *here, const char *there);
+/** Of a place with settings: the text before the next separator (or the end), decoded by nobody;
+ * rest is what stands behind it. */
+KnStr kn_sink_next_part(KnStr *rest, char separator);
+/** KN_E_INVAL, with the nearest of the names that are known. */
+KnCode kn_sink_unknown_setting(const char *kind, KnStr name, const char *const *known, size_t n,
+                               KnErr *err);
 /** "t" -> {"main", "t"}; "s.t" -> {"s", "t"}; quoted parts may hold dots. In arena. */
 KN_NODISCARD KnCode kn_sink_target_parse(KnArena *arena, const char *target,
                                          const char **ret_schema, const char **ret_table,
@@ -185,4 +191,5 @@ KnSink *kn_sink_close(KnSink *sink); /* accepts NULL, returns NULL */
 extern const KnSinkOps kn_sink_null;     /* sinks/null */
 extern const KnSinkOps kn_sink_doris;    /* sinks/doris */
 extern const KnSinkOps kn_sink_duckdb;   /* sinks/duckdb */
+extern const KnSinkOps kn_sink_parquet;  /* sinks/parquet */
 extern const KnSinkOps kn_sink_postgres; /* sinks/postgres */

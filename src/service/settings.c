@@ -12,7 +12,8 @@
 static const KnOption rows[] = {
     ROW("sink", KN_OPT_TEXT, sink, "KIND:PLACE",
         "Destination: duckdb:FILE, postgresql://HOST:PORT/DATABASE, "
-        "doris:http://FE:8030[?SETTING=VALUE&...], or null: (counts and checks, keeps nothing)"),
+        "doris:http://FE:8030[?SETTING=VALUE&...], parquet:/FOLDER[?SETTING=VALUE&...], "
+        "or null: (counts and checks, keeps nothing)"),
     ROW("target", KN_OPT_TEXT, target, "[SCHEMA.]NAME",
         "Table in the destination (default: the source table's name)"),
     {.name = "mode",

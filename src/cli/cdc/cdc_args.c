@@ -73,8 +73,8 @@ KnCode kn_cdc_settings(const KnCall *call, const KnDeliverySettings **ret, KnErr
         return kn_err_set(err, KN_E_INVAL, "--delivery goes with --config");
     if (!opts->what.sink)
         return kn_err_set(err, KN_E_INVAL,
-                          "where to? give --sink duckdb:FILE or "
-                          "postgresql://HOST:PORT/DATABASE");
+                          "where to? give --sink duckdb:FILE, postgresql://HOST:PORT/DATABASE, "
+                          "doris:http://FE:8030 or parquet:/FOLDER");
     *ret = &opts->what;
     return KN_OK;
 }

@@ -57,15 +57,6 @@ static const SetRow ROWS[] = {
 };
 #define N_ROWS (sizeof(ROWS) / sizeof(ROWS[0]))
 
-static KnStr next_part(KnStr *rest, char separator)
-{
-    const char *end = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
-    KnStr part = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
-    size_t taken = end ? part.len + 1 : part.len;
-    *rest = (KnStr){rest->ptr + taken, rest->len - taken};
-    return part;
-}
-
 static KnCode add_host(KnArena *arena, const char *scheme, KnStr host, const char **ret, KnErr *err)
 {
     KnUrl url;
@@ -85,7 +76,7 @@ static KnCode parse_hosts(KnArena *arena, const char *scheme, KnStr text, const 
     while (text.len) {
         if (n == MAX_LIST)
             return kn_err_set(err, KN_E_INVAL, "sink doris: more than %d hosts", MAX_LIST);
-        KN_TRY(add_host(arena, scheme, next_part(&text, ','), &hosts[n++], err));
+        KN_TRY(add_host(arena, scheme, kn_sink_next_part(&text, ','), &hosts[n++], err));
     }
     *ret = hosts;
     *ret_n = n;
@@ -97,7 +88,7 @@ static KnCode parse_rewrites(KnArena *arena, KnStr text, KnDorisSettings *set, K
 {
     set->rewrites = kn_arena_zalloc(arena, MAX_LIST * sizeof(*set->rewrites));
     while (text.len) {
-        KnStr to = next_part(&text, ','), from = next_part(&to, '=');
+        KnStr to = kn_sink_next_part(&text, ','), from = kn_sink_next_part(&to, '=');
         if (from.len == 0 || to.len == 0 || set->n_rewrites == MAX_LIST)
             return kn_err_set(err, KN_E_INVAL,
                               "sink doris: rewrite: expected HOST:PORT=HOST:PORT,...");
@@ -137,18 +128,10 @@ static bool set_value(KnArena *arena, KnDorisSettings *set, const SetRow *row, K
 
 static KnCode unknown_setting(KnStr name, KnErr *err)
 {
-    const char *nearest = "benodes";
-    size_t best = 99;
-    for (size_t i = 0; i < N_ROWS; ++i) {
-        size_t far = kn_str_distance(name, kn_str(ROWS[i].name));
-        if (far < best) {
-            best = far;
-            nearest = ROWS[i].name;
-        }
-    }
-    return kn_err_set(err, KN_E_INVAL,
-                      "sink doris: setting '" KN_STR_FMT "' is not known; did you mean '%s'?",
-                      KN_STR_ARG(name), nearest);
+    const char *known[N_ROWS + 2] = {"benodes", "rewrite"};
+    for (size_t i = 0; i < N_ROWS; ++i)
+        known[i + 2] = ROWS[i].name;
+    return kn_sink_unknown_setting("doris", name, known, N_ROWS + 2, err);
 }
 
 static KnCode parse_setting(KnArena *arena, KnStr name, KnStr value, KnDorisSettings *set,
@@ -222,12 +205,12 @@ KnCode kn_doris_settings_parse(KnArena *arena, const char *place, KnDorisSetting
                           "sink doris: credentials do not belong into the address: set DORIS_USER "
                           "and DORIS_PASSWORD");
     KN_TRY(parse_scheme(&rest, &scheme, err));
-    KnStr hosts = next_part(&rest, '?');
+    KnStr hosts = kn_sink_next_part(&rest, '?');
     if (hosts.len && hosts.ptr[hosts.len - 1] == '/')
         --hosts.len;
     KN_TRY(parse_hosts(arena, scheme, hosts, &set.fe, &set.n_fe, err));
     while (rest.len) {
-        KnStr value = next_part(&rest, '&'), name = next_part(&value, '=');
+        KnStr value = kn_sink_next_part(&rest, '&'), name = kn_sink_next_part(&value, '=');
         KN_TRY(parse_setting(arena, name, value, &set, err));
     }
     KN_TRY(check_settings(&set, err));
