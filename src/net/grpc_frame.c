@@ -48,13 +48,27 @@ void kn_grpc_frame_end(KnBuf *buf, size_t begin)
         buf->data[begin + 1 + (size_t)i] = (char)(len >> (24 - 8 * i));
 }
 
+/* What a prefix says that follows it. */
+static size_t length_of(const uint8_t *prefix)
+{
+    return (size_t)prefix[1] << 24 | (size_t)prefix[2] << 16 | (size_t)prefix[3] << 8 | prefix[4];
+}
+
+bool kn_grpc_frame_is_whole(KnStr bytes)
+{
+    const uint8_t *prefix = (const uint8_t *)bytes.ptr;
+    if (bytes.len && prefix[0] != 0)
+        return true; /* and no message of ours */
+    return bytes.len >= KN_GRPC_PREFIX && bytes.len - KN_GRPC_PREFIX >= length_of(prefix);
+}
+
 KnCode kn_grpc_frame_next(KnStr *rest, KnStr *ret_message, KnErr *err)
 {
     if (rest->len < KN_GRPC_PREFIX)
         return kn_err_set(err, KN_E_CORRUPT, "a gRPC message is cut off: %zu bytes of its prefix",
                           rest->len);
     const uint8_t *bytes = (const uint8_t *)rest->ptr;
-    size_t len = (size_t)bytes[1] << 24 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 8 | bytes[4];
+    size_t len = length_of(bytes);
     if (bytes[0] == 1)
         return kn_err_set(err, KN_E_UNSUPPORTED,
                           "a gRPC message is compressed: send messages as they are (identity)");

@@ -44,6 +44,8 @@ void kn_grpc_frame_end(KnBuf *buf, size_t begin);
 /** The next message of *rest, which is moved behind it. KN_E_CORRUPT when it is cut off,
  * KN_E_UNSUPPORTED when it is compressed. */
 KN_NODISCARD KnCode kn_grpc_frame_next(KnStr *rest, KnStr *ret_message, KnErr *err);
+/** False: what is there may become a message when more has come. */
+bool kn_grpc_frame_is_whole(KnStr bytes);
 
 /** Text as the value of grpc-message: all but printable ASCII, and '%', is percent-encoded. */
 void kn_grpc_message_encode(KnBuf *buf, KnStr text);

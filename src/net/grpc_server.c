@@ -11,7 +11,8 @@
  *     WAITING  it had nothing to say                 -> QUEUED by kn_grpc_server_wake()
  *     ENDED    its last word is sent, or its client has left
  *
- * So each flow has at most one job, and the queue has room for all flows.
+ * So each flow has at most one job, and the queue has room for all flows. A dialog is a flow that
+ * has something to say when messages have come, which are kept until it is pulled.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,6 +37,8 @@ typedef struct Call {
     bool again;   /* woken while QUEUED */
     bool drained; /* likewise: what it said is gone before its worker could say that it sends */
     bool head_sent;
+    bool heard_all; /* a dialog's last message has come */
+    KnBuf heard;    /* of a dialog: frames that it has not answered yet */
     struct Call *next, **prev;
     struct Call *to_run;
 } Call;
@@ -71,7 +74,8 @@ static const KnH2Field head_fields[] = {
 };
 enum { N_HEAD = 2, N_HEAD_ENCODING = 3 };
 
-#define MAX_MESSAGE ((size_t)4 << 10) /* of a status, encoded */
+#define MAX_MESSAGE ((size_t)4 << 10)  /* of a status, encoded */
+#define MAX_HEARD   ((size_t)64 << 10) /* of a dialog's messages, unanswered */
 
 typedef struct Status {
     KnH2Field fields[2];
@@ -205,6 +209,7 @@ static void end_flow(Call *call)
 
 static void let_go(Call *call)
 {
+    kn_buf_done(&call->heard);
     if (call->pub.method->ended)
         call->pub.method->ended(call->self, &call->pub);
     (void)kn_h2_stream_unref(call->pub.stream); /* the call dies with it */
@@ -230,6 +235,59 @@ static bool settle_flow(Call *call, int code, bool said)
     return on;
 }
 
+/* The next message of a dialog, in arena. False: none, and *ret_code says how it goes on. */
+static bool next_heard(Call *call, KnArena *arena, KnStr *ret, int *ret_code, KnErr *err)
+{
+    KnCode rc = KN_E_NOTFOUND;
+    pthread_mutex_lock(&call->srv->lock);
+    KnBuf *heard = &call->heard;
+    KnStr rest = {heard->data, heard->len};
+    if (heard->failed)
+        rc = kn_err_set(err, KN_E_NOMEM, "more messages than this method takes at once");
+    else if (rest.len && (call->heard_all || kn_grpc_frame_is_whole(rest)))
+        rc = kn_grpc_frame_next(&rest, ret, err);
+    if (rc == KN_OK) {
+        ret->ptr = kn_arena_strndup(arena, ret->ptr, ret->len);
+        memmove(heard->data, rest.ptr, rest.len);
+        heard->len = rest.len;
+    }
+    bool all = call->heard_all;
+    pthread_mutex_unlock(&call->srv->lock);
+    if (rc == KN_E_NOTFOUND)
+        *ret_code = all ? KN_GRPC_OK : KN_GRPC_GO_ON;
+    else if (rc != KN_OK)
+        *ret_code = rc == KN_E_UNSUPPORTED ? KN_GRPC_UNIMPLEMENTED
+                    : rc == KN_E_NOMEM     ? KN_GRPC_RESOURCE_EXHAUSTED
+                                           : KN_GRPC_INTERNAL;
+    return rc == KN_OK;
+}
+
+static int answer_heard(Call *call, KnBuf *out, KnErr *err)
+{
+    int code = KN_GRPC_OK;
+    while (code == KN_GRPC_OK) {
+        KN_ARENA_AUTO arena = kn_arena_new(0);
+        KnGrpcCall one = call->pub;
+        one.arena = arena;
+        if (!next_heard(call, arena, &one.message, &code, err))
+            return code;
+        size_t begin = kn_grpc_frame_begin(out);
+        code = one.method->call(call->self, &one, out, err);
+        if (code == KN_GRPC_OK)
+            kn_grpc_frame_end(out, begin);
+        else
+            out->len = begin;
+    }
+    return code;
+}
+
+static int pull(Call *call, KnBuf *out, KnErr *err)
+{
+    if (call->pub.method->kind == KN_GRPC_DIALOG)
+        return answer_heard(call, out, err);
+    return call->pub.method->call(call->self, &call->pub, out, err);
+}
+
 static void pull_job(KnHttpdJob *job)
 {
     Call *call = call_of(job);
@@ -241,7 +299,7 @@ static void pull_job(KnHttpdJob *job)
     /* Looked at before the call: what a method says of the end is said before the end. */
     bool last = atomic_load(&call->srv->shut);
     if (!kn_h2_stream_is_gone(st))
-        code = call->pub.method->call(call->self, &call->pub, &out, &err);
+        code = pull(call, &out, &err);
     if (code == KN_GRPC_GO_ON && last) {
         code = KN_GRPC_UNAVAILABLE;
         kn_err_set(&err, KN_E_CANCELLED, "the server is shutting down");
@@ -347,6 +405,18 @@ static int64_t deadline_of(const KnH2Stream *st)
     return kn_grpc_timeout_parse(timeout, &timeout_us) ? kn_clock_mono_us() + timeout_us : 0;
 }
 
+static Call *make_call(KnGrpcServer *srv, KnH2Stream *st, const KnGrpcMethod *method, void *self)
+{
+    KnArena *arena = kn_h2_stream_arena(st);
+    Call *call = kn_arena_zalloc(arena, sizeof(*call));
+    call->pub = (KnGrpcCall){
+        .arena = arena, .method = method, .peer = kn_h2_stream_request(st)->peer, .stream = st};
+    call->srv = srv;
+    call->self = self;
+    call->deadline_us = deadline_of(st);
+    return call;
+}
+
 static void on_request(void *self, KnH2Stream *st)
 {
     KnGrpcServer *srv = self;
@@ -362,19 +432,51 @@ static void on_request(void *self, KnH2Stream *st)
     }
     if (!take_message(st, req, &message))
         return;
-    KnArena *arena = kn_h2_stream_arena(st);
-    Call *call = kn_arena_zalloc(arena, sizeof(*call));
-    call->pub = (KnGrpcCall){
-        .arena = arena, .message = message, .method = method, .peer = req->peer, .stream = st};
-    call->srv = srv;
-    call->self = method_self;
-    call->deadline_us = deadline_of(st);
+    Call *call = make_call(srv, st, method, method_self);
+    call->pub.message = message;
     if (method->kind == KN_GRPC_QUICK)
         run_unary(call);
     else if (method->kind == KN_GRPC_BLOCKING)
         start_blocking(call);
     else
         start_flow(call);
+}
+
+static bool on_begin(void *self, KnH2Stream *st)
+{
+    KnGrpcServer *srv = self;
+    const KnH2Request *req = kn_h2_stream_request(st);
+    void *method_self = NULL;
+    const KnGrpcMethod *method = find_method(srv, req->path, &method_self);
+    if (!method || method->kind != KN_GRPC_DIALOG)
+        return false;
+    if (!check_http(st, req) || !check_call(srv, st, req))
+        return true;
+    Call *call = make_call(srv, st, method, method_self);
+    kn_buf_init(&call->heard, MAX_HEARD);
+    start_flow(call);
+    return true;
+}
+
+static void on_part(void *self, KnH2Stream *st, KnStr bytes, bool last)
+{
+    KnGrpcServer *srv = self;
+    Call *call = kn_h2_stream_user(st);
+    Call *to_run = NULL;
+    if (!call)
+        return;
+    pthread_mutex_lock(&srv->lock);
+    if (call->state != ENDED) {
+        kn_buf_str(&call->heard, bytes);
+        call->heard_all = last;
+    }
+    if (call->state == WAITING)
+        to_run = queue_flow(call);
+    else if (call->state == QUEUED)
+        call->again = true;
+    pthread_mutex_unlock(&srv->lock);
+    if (to_run)
+        kn_httpd_pool_run(srv->pool, &to_run->job);
 }
 
 static void on_drained(void *self, KnH2Stream *st)
@@ -409,7 +511,7 @@ static void on_closed(void *self, KnH2Stream *st)
         let_go(call);
 }
 
-const KnH2Handler kn_grpc_handler = {on_request, on_drained, on_closed};
+const KnH2Handler kn_grpc_handler = {on_request, on_drained, on_closed, on_begin, on_part};
 
 /* ---- the server ---- */
 

@@ -4,7 +4,8 @@
  * grpc_server.h - services of gRPC methods over an HTTP/2 server.
  *
  * A method takes one message. A unary one answers with one message; a flow answers with any number,
- * whenever it has some. Messages are bytes here: what they mean is the method's matter.
+ * whenever it has some. A dialog takes any number, and answers each with one. Messages are bytes
+ * here: what they mean is the method's matter.
  *
  * Threads: a KN_GRPC_QUICK method runs on a loop's thread and must not wait for anything. Others
  * run on worker threads, several at once; a flow is pulled by one thread at a time. A call whose
@@ -29,7 +30,12 @@ typedef struct KnGrpcCall {
 /** A request's metadata; empty with ptr NULL when it is not there. */
 KnStr kn_grpc_call_metadata(const KnGrpcCall *call, const char *name);
 
-typedef enum KnGrpcKind { KN_GRPC_QUICK, KN_GRPC_BLOCKING, KN_GRPC_FLOW } KnGrpcKind;
+typedef enum KnGrpcKind {
+    KN_GRPC_QUICK,
+    KN_GRPC_BLOCKING,
+    KN_GRPC_FLOW,
+    KN_GRPC_DIALOG
+} KnGrpcKind;
 #define KN_GRPC_GO_ON (-1) /* what a flow returns while it has not ended */
 
 struct KnGrpcMethod {
@@ -37,6 +43,8 @@ struct KnGrpcMethod {
     KnGrpcKind kind;
     /* Unary: append the answer's message to out and return KN_GRPC_OK, or a code with err->msg as
      * its text (err is zeroed before).
+     * Dialog: the same for each message; a code but KN_GRPC_OK ends it. call->arena dies with the
+     * message.
      * Flow: append whole frames (kn_grpc_frame_begin), or none when there is nothing to say yet,
      * and return KN_GRPC_GO_ON; or a code, which ends it. Pulled at first, when all that it said
      * has been sent, and after kn_grpc_server_wake(). */
@@ -59,7 +67,7 @@ typedef struct KnGrpcOptions {
     size_t n_services;
     unsigned workers;   /* threads for methods that wait [64], made as they are needed */
     size_t max_waiting; /* calls that workers have or that wait for one [1024] */
-    unsigned max_flows; /* open at once [256]; more are refused */
+    unsigned max_flows; /* and dialogs, open at once [256]; more are refused */
     size_t max_reply;   /* bytes of one answer [256 MiB] */
 } KnGrpcOptions;
 

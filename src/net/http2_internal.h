@@ -55,7 +55,8 @@ struct KnH2Stream {
     KnH2Session *session; /* NULL once closed; for the loop's thread */
     KnH2Stream *next, **prev;
     int32_t id;
-    bool seen; /* by the handler */
+    bool seen;     /* by the handler */
+    bool in_parts; /* the handler takes the body as it comes */
     bool head_sent;
     bool hungry; /* ran empty before its end: tell the handler */
     bool fields_too_large;
@@ -107,7 +108,9 @@ KnH2Stream *kn_h2_stream_new(KnH2Session *ses, int32_t id);
 void kn_h2_stream_detach(KnH2Stream *st);
 void kn_h2_stream_add_field(KnH2Stream *st, KnStr name, KnStr value);
 void kn_h2_stream_add_body(KnH2Stream *st, const uint8_t *bytes, size_t len);
-/** Give the request to the handler, once. */
+/** The head is there, a body will come. */
+void kn_h2_stream_begin(KnH2Stream *st);
+/** The request is there to its end: give it to the handler, once. */
 void kn_h2_stream_dispatch(KnH2Stream *st);
 /** nghttp2's way to fetch what was queued. */
 ssize_t kn_h2_stream_read(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t len,

@@ -46,7 +46,7 @@ typedef struct KnH2Send {
     size_t n_trailers;
 } KnH2Send;
 
-/* Called on loop threads, by several at once; must not wait. Every callback is required. */
+/* Called on loop threads, by several at once; must not wait. The first three are required. */
 typedef struct KnH2Handler {
     /* A whole request. The stream is borrowed: ref it to answer later. */
     void (*request)(void *self, KnH2Stream *st);
@@ -54,6 +54,12 @@ typedef struct KnH2Handler {
     void (*drained)(void *self, KnH2Stream *st);
     /* Answered, reset or disconnected. Called once for each request that was seen. */
     void (*closed)(void *self, KnH2Stream *st);
+    /* The head has come, and a body will: true when the handler takes the body in parts, and has
+     * the request from here on; request() is not called then. NULL = never. */
+    bool (*begin)(void *self, KnH2Stream *st);
+    /* The next bytes of such a body (not kept after the call); last = no more will come. Not called
+     * any more once the answer has ended. */
+    void (*part)(void *self, KnH2Stream *st, KnStr bytes, bool last);
 } KnH2Handler;
 
 /** Zero means the default in brackets. */

@@ -73,6 +73,8 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
     KnH2Stream *st = find_stream(ng, frame->hd.stream_id);
     if (st && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         kn_h2_stream_dispatch(st);
+    else if (st && is_request(frame))
+        kn_h2_stream_begin(st);
     return 0;
 }
 

@@ -371,9 +371,11 @@ static void refuse_body(KnH2Stream *st)
 
 void kn_h2_stream_add_body(KnH2Stream *st, const uint8_t *bytes, size_t len)
 {
+    KnH2Shared *shared = st->session->shared;
+    if (st->in_parts && !st->ended)
+        shared->handler->part(shared->self, st, (KnStr){(const char *)bytes, len}, false);
     if (st->seen || st->ended)
         return;
-    KnH2Shared *shared = st->session->shared;
     st->body_held += len;
     size_t held = atomic_fetch_add(&shared->held, len) + len;
     if (held <= shared->opts.max_held)
@@ -390,15 +392,28 @@ static void answer_status(KnH2Stream *st, const char *status)
     kn_h2_stream_send(st, &(KnH2Send){.head = &head, .n_head = 1, .end = true});
 }
 
+void kn_h2_stream_begin(KnH2Stream *st)
+{
+    KnH2Shared *shared = st->session->shared;
+    if (!shared->handler->begin || st->fields_too_large)
+        return;
+    st->req.fields = st->fields.items;
+    st->req.n_fields = st->fields.len;
+    st->in_parts = shared->handler->begin(shared->self, st);
+    st->seen = st->in_parts;
+}
+
 void kn_h2_stream_dispatch(KnH2Stream *st)
 {
+    KnH2Shared *shared = st->session->shared;
+    if (st->in_parts && !st->ended)
+        shared->handler->part(shared->self, st, (KnStr){0}, true);
     if (st->seen || st->ended)
         return;
     if (st->fields_too_large) {
         answer_status(st, "431");
         return;
     }
-    KnH2Shared *shared = st->session->shared;
     st->seen = true;
     st->req.fields = st->fields.items;
     st->req.n_fields = st->fields.len;

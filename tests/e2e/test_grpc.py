@@ -3,15 +3,18 @@
 bytes that are no HTTP/2; and knut itself as a client of it."""
 import hashlib
 import json
+import queue
 import signal
 import socket
 import subprocess
+import sys
 import threading
 
 import grpc
 import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool
 
-from lib.proto import Proto, code_of
+from lib.proto import FOLDER, Proto, code_of, parse
 from lib.serve import Served
 
 CATALOG, COMMITS, HEALTH = Proto("skade_katalog.proto"), Proto("knut_catalog.proto"), Proto("health.proto")
@@ -338,6 +341,74 @@ def test_a_server_that_does_not_speak_grpc_is_told(knut, served):
     knut("table", "list", "--grpc-uri", served.urls["rest"]).fails(1, "list namespaces|open the catalog")
     knut("table", "list", "--grpc-uri", "http://127.0.0.1:1").fails(1, "127.0.0.1:1")
     knut("table", "list", "--grpc-uri", "127.0.0.1:1").fails(2, "http://HOST:PORT")
+
+
+REFLECTION = Proto("reflection.proto")
+
+
+def reflect(channel, *requests, package="grpc.reflection.v1"):
+    """One dialog; each question is asked when the one before has been answered."""
+    talk = channel.stream_stream(f"/{package}.ServerReflection/ServerReflectionInfo",
+                                 request_serializer=REFLECTION.ServerReflectionRequest.SerializeToString,
+                                 response_deserializer=REFLECTION.ServerReflectionResponse.FromString)
+    questions = queue.Queue()
+    answers = talk(iter(questions.get, None), timeout=60)
+    for request in requests:
+        questions.put(REFLECTION.ServerReflectionRequest(**request))
+        yield next(answers)
+    questions.put(None)
+    assert list(answers) == []
+
+
+def described(answer):
+    return [descriptor_pb2.FileDescriptorProto.FromString(file)
+            for file in answer.file_descriptor_response.file_descriptor_proto]
+
+
+@pytest.mark.parametrize("package", ["grpc.reflection.v1", "grpc.reflection.v1alpha"])
+def test_the_server_says_what_it_speaks(channel, package):
+    listed, = reflect(channel, {"list_services": "*"}, package=package)
+    names = [service.name for service in listed.list_services_response.service]
+    assert names == ["skade.katalog.v1.Catalog", "knut.catalog.v1.Commits", "grpc.health.v1.Health",
+                     "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
+    questions = [{"file_containing_symbol": name, "host": "here"} for name in names]
+    pool = descriptor_pool.DescriptorPool()
+    for question, answer in zip(questions, reflect(channel, *questions, package=package)):
+        file, = described(answer)
+        pool.Add(file)
+        assert pool.FindServiceByName(question["file_containing_symbol"]).methods
+        assert answer.valid_host == "here"
+        assert answer.original_request == REFLECTION.ServerReflectionRequest(**question)
+        path = FOLDER / file.name
+        if path.exists():
+            assert file == parse(path)[0]
+
+
+def test_descriptors_are_made_of_the_files():
+    subprocess.run([sys.executable, FOLDER.parents[3] / "tools/grpc-descriptors"], check=True)
+
+
+def test_questions_of_reflection_without_an_answer(channel):
+    questions = [{"file_containing_symbol": "knut.catalog.v1.Nothing"}, {"file_by_filename": "no.proto"},
+                 {"all_extension_numbers_of_type": "x"},
+                 {"file_containing_extension": REFLECTION.ExtensionRequest(containing_type="x", extension_number=1)},
+                 {"file_containing_symbol": "knut.catalog.v1.Commits.Watch"}, {"file_by_filename": "health.proto"}]
+    *failed, watch, health = reflect(channel, *questions)
+    assert {answer.error_response.error_code for answer in failed} == {grpc.StatusCode.NOT_FOUND.value[0]}
+    assert described(watch)[0].name == "knut_catalog.proto" and described(health)[0].package == "grpc.health.v1"
+
+
+def test_a_dialog_that_is_no_dialog_ends_alone(served, channel):
+    path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+    raw = channel.stream_stream(path)  # bytes as they are
+    assert code_of(lambda: list(raw(iter([b"\xff\xff"]), timeout=60))) == grpc.StatusCode.INVALID_ARGUMENT
+    assert code_of(lambda: list(raw(iter([b"x" * (1 << 17)]), timeout=60))) == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert list(raw(iter([]), timeout=60)) == []
+    silent = raw(iter(queue.Queue().get, None), timeout=60)
+    ended = threading.Thread(target=lambda: code_of(lambda: next(silent)))
+    ended.start()
+    assert served.stop() == 0  # it is not waited for
+    ended.join()
 
 
 def test_calls_are_counted_with_those_over_rest(served, channel):

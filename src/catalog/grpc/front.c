@@ -16,10 +16,7 @@
 #include "base/log.h"
 #include "catalog/grpc/front_internal.h"
 
-enum {
-    N_OTHER = 3,  /* methods that are no operations: health and flows */
-    N_CODES = 17, /* of gRPC */
-};
+enum { N_CODES = 17 }; /* of gRPC */
 
 KnCode kn_grpc_authenticate(KnGrpcFront *front, KnGrpcCall *call, const KnPrincipal **ret,
                             KnErr *err)
@@ -164,13 +161,37 @@ static int run_operation(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err)
 
 /* ---- opening and closing ---- */
 
+/* Those that are no operations of the catalog. */
+static const KnGrpcMethod others[] = {
+    {.path = "/grpc.health.v1.Health/Check",
+     .kind = KN_GRPC_BLOCKING,
+     .call = kn_grpc_check_health},
+    {.path = "/grpc.health.v1.Health/Watch",
+     .kind = KN_GRPC_FLOW,
+     .call = kn_grpc_watch_health,
+     .ended = kn_grpc_watch_ended},
+    {.path = "/knut.catalog.v1.Commits/Watch",
+     .kind = KN_GRPC_FLOW,
+     .call = kn_grpc_watch_commits,
+     .ended = kn_grpc_watch_ended},
+    {.path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+     .kind = KN_GRPC_DIALOG,
+     .call = kn_grpc_reflect},
+    {.path = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+     .kind = KN_GRPC_DIALOG,
+     .call = kn_grpc_reflect},
+};
+enum { N_OTHERS = sizeof(others) / sizeof(others[0]) };
+
 static void fill_methods(KnGrpcFront *front)
 {
     size_t n = kn_grpc_n_catalog_ops;
     KnGrpcKind reads = front->ctx.quick_reads ? KN_GRPC_QUICK : KN_GRPC_BLOCKING;
-    front->methods = calloc(n + N_OTHER, sizeof(*front->methods));
+    front->methods = calloc(n + N_OTHERS, sizeof(*front->methods));
     if (!front->methods)
         abort();
+    memcpy(front->methods + n, others, sizeof(others));
+    front->methods[n].kind = reads; /* of health */
     for (size_t i = 0; i < n; ++i) {
         const KnRpcOp *op = &kn_grpc_catalog_ops[i];
         front->methods[i] = (KnGrpcMethod){.path = op->path,
@@ -178,16 +199,6 @@ static void fill_methods(KnGrpcFront *front)
                                            .call = run_operation,
                                            .arg = op};
     }
-    front->methods[n] = (KnGrpcMethod){
-        .path = "/grpc.health.v1.Health/Check", .kind = reads, .call = kn_grpc_check_health};
-    front->methods[n + 1] = (KnGrpcMethod){.path = "/grpc.health.v1.Health/Watch",
-                                           .kind = KN_GRPC_FLOW,
-                                           .call = kn_grpc_watch_health,
-                                           .ended = kn_grpc_watch_ended};
-    front->methods[n + 2] = (KnGrpcMethod){.path = "/knut.catalog.v1.Commits/Watch",
-                                           .kind = KN_GRPC_FLOW,
-                                           .call = kn_grpc_watch_commits,
-                                           .ended = kn_grpc_watch_ended};
 }
 
 static bool front_close(KnFront *base, int64_t wait_us)
@@ -215,7 +226,7 @@ static KnCode front_open(const KnFrontContext *ctx, KnListen *listening, KnFront
     kn_grpc_watcher_init(front);
     fill_methods(front);
     make_metrics(front);
-    KnGrpcService service = {front->methods, kn_grpc_n_catalog_ops + N_OTHER, front};
+    KnGrpcService service = {front->methods, kn_grpc_n_catalog_ops + N_OTHERS, front};
     KnGrpcOptions opts = {.http = {.tls = ctx->tls, .max_body = ctx->max_body},
                           .services = &service,
                           .n_services = 1};

@@ -62,10 +62,11 @@ extern const size_t kn_grpc_n_catalog_ops;
 KN_NODISCARD KnCode kn_grpc_authenticate(KnGrpcFront *front, KnGrpcCall *call,
                                          const KnPrincipal **ret, KnErr *err);
 
-/* Flows and health (commits.c, health.c): methods of their own, self is the front. */
+/* Methods of their own (commits.c, health.c, reflection.c); self is the front. */
 int kn_grpc_watch_commits(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err);
 int kn_grpc_check_health(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err);
 int kn_grpc_watch_health(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err);
+int kn_grpc_reflect(void *self, KnGrpcCall *call, KnBuf *out, KnErr *err);
 void kn_grpc_watch_ended(void *self, KnGrpcCall *call);
 /** SERVING when the database answers and the front is not closing; remembered. */
 int kn_grpc_look_at_health(KnGrpcFront *front);

@@ -11,9 +11,10 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 FOLDER = Path(__file__).resolve().parents[3] / "src/catalog/grpc/proto"
 Field = descriptor_pb2.FieldDescriptorProto
-SCALARS = {"string": Field.TYPE_STRING, "bytes": Field.TYPE_BYTES, "bool": Field.TYPE_BOOL, "int64": Field.TYPE_INT64}
+SCALARS = {"string": Field.TYPE_STRING, "bytes": Field.TYPE_BYTES, "bool": Field.TYPE_BOOL, "int64": Field.TYPE_INT64,
+           "int32": Field.TYPE_INT32}
 FIELD = re.compile(r"^(repeated\s+)?(map<string,\s*string>|[\w.]+)\s+(\w+)\s*=\s*(\d+);$")
-RPC = re.compile(r"^rpc\s+(\w+)\((\w+)\)\s+returns\s+\((stream\s+)?(\w+)\);$")
+RPC = re.compile(r"^rpc\s+(\w+)\((stream\s+)?(\w+)\)\s+returns\s+\((stream\s+)?(\w+)\);$")
 
 
 def add_map(message, field, name):
@@ -37,7 +38,7 @@ def add_field(message, repeated, kind, name, number):
 
 
 def parse(path):
-    """(FileDescriptorProto, {service: {method: (request, answer, streamed)}})"""
+    """(FileDescriptorProto as a compiler makes it, {service: {method: (request, answer, streamed)}})"""
     file = descriptor_pb2.FileDescriptorProto(name=path.name, syntax="proto3")
     services, stack = {}, []
     for line in path.read_text().splitlines():
@@ -46,7 +47,8 @@ def parse(path):
         if line.startswith("package "):
             file.package = line[8:].rstrip(";")
         elif line.startswith("service "):
-            stack.append(services.setdefault(line.split()[1], {}))
+            stack.append(file.service.add(name=line.split()[1]))
+            services[line.split()[1]] = {}
         elif line.startswith("message "):
             message = file.message_type.add(name=line.split()[1])
             if not line.endswith("{}"):
@@ -56,7 +58,10 @@ def parse(path):
         elif line == "}":
             stack.pop()
         elif match := RPC.match(line):
-            top[match[1]] = (match[2], match[4], bool(match[3]))
+            name, asked_in_turn, request, streamed, answer = match.groups()
+            top.method.add(name=name, input_type=request, output_type=answer, client_streaming=bool(asked_in_turn) or None,
+                           server_streaming=bool(streamed) or None)
+            services[top.name][name] = (request, answer, bool(streamed))
         elif isinstance(top, descriptor_pb2.EnumDescriptorProto) and line:
             name, number = line.rstrip(";").split("=")
             top.value.add(name=name.strip(), number=int(number))
@@ -64,7 +69,21 @@ def parse(path):
             add_field(top, *match.groups())
         else:
             assert not line or line.startswith("syntax"), f"{path.name}: {line}"
+    resolve(file)
     return file, services
+
+
+def resolve(file):
+    """Names of types become whole ones, and say whether it is a message or an enum."""
+    space = f".{file.package}"
+    for message in file.message_type:
+        inner = {one.name: (f"{space}.{message.name}.{one.name}", kind) for kind, ones in (
+            (Field.TYPE_MESSAGE, message.nested_type), (Field.TYPE_ENUM, message.enum_type)) for one in ones}
+        for field in message.field:
+            if field.type_name:
+                field.type_name, field.type = inner.get(field.type_name, (f"{space}.{field.type_name}", Field.TYPE_MESSAGE))
+    for method in (method for service in file.service for method in service.method):
+        method.input_type, method.output_type = f"{space}.{method.input_type}", f"{space}.{method.output_type}"
 
 
 class Proto:

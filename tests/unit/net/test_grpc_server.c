@@ -76,13 +76,14 @@ static const KnGrpcMethod methods[] = {
     {"/t.S/Echo", KN_GRPC_QUICK, echo, NULL, NULL},
     {"/t.S/Wait", KN_GRPC_BLOCKING, wait_for_go, NULL, NULL},
     {"/t.S/Count", KN_GRPC_FLOW, count, count_ended, NULL},
+    {"/t.S/Talk", KN_GRPC_DIALOG, echo, NULL, NULL},
 };
 
 static void open_server(Fixture *fx, KnGrpcOptions opts)
 {
     KnErr err = {0};
     KnListen listening = {0};
-    KnGrpcService service = {methods, 3, fx};
+    KnGrpcService service = {methods, sizeof(methods) / sizeof(methods[0]), fx};
     opts.services = &service;
     opts.n_services = 1;
     assert_int_equal(kn_listen_open("127.0.0.1:0", &listening, &err), KN_OK);
@@ -161,6 +162,32 @@ static void failures_have_a_code_and_a_text(void **state)
         assert_true(cases[i].answer->grpc_message[0]);
         if (cases[i].text)
             assert_string_equal(cases[i].answer->grpc_message, cases[i].text);
+    }
+    h2_peer_free(peer);
+}
+
+static void a_dialog_answers_each_message(void **state)
+{
+    Fixture *fx = *state;
+    open_server(fx, (KnGrpcOptions){0});
+    H2Peer *peer = h2_peer_connect(fx->port);
+    static const char large[100000] = {0, 0, 1, (char)0x86};
+    const struct {
+        H2Answer *answer;
+        const char *code;
+        size_t len;
+    } cases[] = {
+        {CALL(peer, "/t.S/Talk", HELLO "\0\0\0\0\1x" HELLO), "0", 26},
+        {CALL(peer, "/t.S/Talk", HELLO "\0\0\0\0\0" HELLO), "3", 10},
+        {CALL(peer, "/t.S/Talk", HELLO "\0\0\0\0\6hello"), "13", 10},
+        {CALL(peer, "/t.S/Talk", HELLO "\1\0\0\0\0"), "12", 10},
+        {CALL(peer, "/t.S/Talk", HELLO "\2"), "13", 10},
+        {call(peer, "/t.S/Talk", large, sizeof(large)), "8", 0},
+    };
+    h2_peer_pump(peer);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+        assert_string_equal(cases[i].answer->grpc_status, cases[i].code);
+        assert_int_equal(cases[i].answer->body.len, cases[i].len);
     }
     h2_peer_free(peer);
 }
@@ -354,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(an_answer_has_its_message_and_its_status),
         CASE(failures_have_a_code_and_a_text),
+        CASE(a_dialog_answers_each_message),
         CASE(what_is_not_grpc_gets_an_answer_of_http),
         CASE(waiting_calls_do_not_hold_up_quick_ones),
         CASE(calls_beyond_the_limit_are_refused_and_late_ones_not_begun),

@@ -61,7 +61,7 @@ static void on_closed(void *self, KnH2Stream *st)
     ++((Echo *)self)->closed;
 }
 
-static const KnH2Handler handler = {on_request, on_drained, on_closed};
+static const KnH2Handler handler = {on_request, on_drained, on_closed, NULL, NULL};
 
 typedef struct Fixture {
     Echo echo;
