@@ -194,7 +194,8 @@ KnCode kn_table_heal(KnCatalogCore *core, const KnTableIdent *ident, const KnHea
     KN_TRY(rc);
     if (healed.state == KN_HEAL_HEALED && !opts->dry_run) {
         KN_DOCUMENT_AUTO doc = NULL;
-        KN_TRY(kn_core_table_register(core, ident, healed.to, true, &doc, err));
+        KN_TRY(kn_core_table_register(
+            core, ident, &(KnRegistration){.location = healed.to, .overwrite = true}, &doc, err));
     }
     *ret = healed;
     return KN_OK;

@@ -137,10 +137,16 @@ KN_NODISCARD KnCode kn_core_table_create(KnCatalogCore *core, const KnTableIdent
  * hold. With KN_REQUIRE_CREATE the table is made of the updates. */
 KN_NODISCARD KnCode kn_core_table_commit(KnCatalogCore *core, const KnTableIdent *ident,
                                          const KnTableCommit *commit, KnDocument **ret, KnErr *err);
-/** overwrite: an existing table's pointer is moved there; else KN_E_EXISTS. */
+typedef struct KnRegistration {
+    const char *location; /* of the metadata document */
+    bool overwrite;       /* an existing table's pointer is moved there; else KN_E_EXISTS */
+    /* May refuse what the document says; NULL = nobody does. */
+    KnCode (*check)(void *arg, const KnMetadata *md, KnErr *err);
+    void *arg;
+} KnRegistration;
 KN_NODISCARD KnCode kn_core_table_register(KnCatalogCore *core, const KnTableIdent *ident,
-                                           const char *metadata_location, bool overwrite,
-                                           KnDocument **ret, KnErr *err);
+                                           const KnRegistration *registration, KnDocument **ret,
+                                           KnErr *err);
 /** KN_E_NOTFOUND with KN_ABOUT_NAMESPACE when the target's namespace does not exist. */
 KN_NODISCARD KnCode kn_core_table_rename(KnCatalogCore *core, const KnTableIdent *from,
                                          const KnTableIdent *to, KnErr *err);

@@ -286,8 +286,7 @@ static KnCode overwrite_entry(KnCatalogCore *core, const KnStoreName *name, KnCh
 }
 
 KnCode kn_core_table_register(KnCatalogCore *core, const KnTableIdent *ident,
-                              const char *metadata_location, bool overwrite, KnDocument **ret,
-                              KnErr *err)
+                              const KnRegistration *registration, KnDocument **ret, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(0);
     KN_DOCUMENT_AUTO doc = NULL;
@@ -296,16 +295,18 @@ KnCode kn_core_table_register(KnCatalogCore *core, const KnTableIdent *ident,
     bool ignored = false;
     KN_TRY(kn_core_name(arena, ident, &name, err));
     KN_TRY(kn_core_require_namespace(core, name.ns, err));
-    if (!overwrite)
+    if (!registration->overwrite)
         KN_TRY(kn_core_refuse_taken(core, &name, false, err));
-    KN_TRY(read_foreign(core, metadata_location, &doc, err));
+    KN_TRY(read_foreign(core, registration->location, &doc, err));
     KN_TRY(kn_document_metadata(doc, &md, err));
+    if (registration->check)
+        KN_TRY(registration->check(registration->arg, md, err));
     KnChange change = {.kind = KN_CHANGE_INSERT,
                        .event = KN_EVENT_REGISTER,
                        .name = name,
-                       .to = metadata_location,
+                       .to = registration->location,
                        .snapshot_id = md->current_snapshot_id};
-    if (overwrite)
+    if (registration->overwrite)
         KN_TRY(overwrite_entry(core, &name, &change, err));
     else
         KN_TRY(kn_core_insert(core, &name, &change, &ignored, err));

@@ -91,7 +91,8 @@ static KnCode facade_register(KnCatalog *base, const KnTableIdent *ident, const 
                               KnTable **ret, KnErr *err)
 {
     KN_DOCUMENT_AUTO doc = NULL;
-    KN_TRY(kn_core_table_register(core_of(base), ident, location, false, &doc, err));
+    KN_TRY(kn_core_table_register(core_of(base), ident, &(KnRegistration){.location = location},
+                                  &doc, err));
     return handle(base, ident, doc, ret, err);
 }
 

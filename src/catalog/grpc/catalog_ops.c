@@ -7,6 +7,7 @@
  */
 #include "base/json.h"
 #include "catalog/grpc/front_internal.h"
+#include "catalog/server/places.h"
 
 static KnNamespace namespace_of(const KnRpc *rpc)
 {
@@ -187,6 +188,8 @@ static KnCode commit_table(KnRpc *rpc, KnErr *err)
     KN_TRY(kn_requirements_parse(rpc->arena, requirements, &commit.requirements,
                                  &commit.n_requirements, err));
     KN_TRY(kn_updates_parse(rpc->arena, updates, &commit.updates, &commit.n_updates, err));
+    const KnPlaceAsker asker = {rpc->front->ctx.core, rpc->arena, rpc->who, &ident};
+    KN_TRY(kn_place_check_commit(&asker, &commit, err));
     KN_TRY(kn_core_table_commit(rpc->front->ctx.core, &ident, &commit, &rpc->doc, err));
     show_document(rpc);
     return KN_OK;

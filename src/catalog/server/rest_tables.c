@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/log.h"
+#include "catalog/server/places.h"
 #include "catalog/server/rest_internal.h"
 
 enum { TRANSACTION_MAX = 10000, REFS_MAX = 1 << 30 };
@@ -202,14 +203,21 @@ static KnCode check_identifier(KnRestCall *call, KnErr *err)
     return KN_OK;
 }
 
+static KnPlaceAsker asker_of(const KnRestCall *call, const KnTableIdent *ident)
+{
+    return (KnPlaceAsker){call->rest->ctx.core, call->arena, call->who, ident};
+}
+
 KnCode kn_rest_update_table(KnRestCall *call, KnErr *err)
 {
+    const KnPlaceAsker asker = asker_of(call, &call->ident);
     KN_DOCUMENT_AUTO doc = NULL;
     KnTableCommit commit = {0};
     KN_TRY(check_identifier(call, err));
     if (!json_is_array(json_object_get(call->body, "updates")))
         return kn_err_set(err, KN_E_INVAL, "Cannot parse commit: updates is not an array");
     KN_TRY(kn_rest_asked(kn_commit_parse(call->arena, call->body, &commit, err), err));
+    KN_TRY(kn_place_check_commit(&asker, &commit, err));
     KN_TRY(kn_core_table_commit(call->rest->ctx.core, &call->ident, &commit, &doc, err));
     return kn_rest_reply_table(call, doc, err);
 }
@@ -229,9 +237,23 @@ KnCode kn_rest_commit_transaction(KnRestCall *call, KnErr *err)
         KnNamespace ns = {changes[i].ident.levels, changes[i].ident.n_levels};
         KN_TRY(kn_rest_need(call, &ns, KN_RIGHT_WRITE, err));
         KN_TRY(kn_rest_asked(kn_commit_parse(call->arena, item, &changes[i].commit, err), err));
+        const KnPlaceAsker asker = asker_of(call, &changes[i].ident);
+        KN_TRY(kn_place_check_commit(&asker, &changes[i].commit, err));
     }
     KN_TRY(kn_core_tables_commit(call->rest->ctx.core, changes, n, NULL, err));
     return kn_rest_reply_empty(call, 204);
+}
+
+/* Files are removed below the table's location, which whoever made the table chose. */
+static KnCode need_purge(KnRestCall *call, KnErr *err)
+{
+    KN_DOCUMENT_AUTO doc = NULL;
+    KN_METADATA_AUTO md = NULL;
+    const KnPlaceAsker asker = asker_of(call, &call->ident);
+    KN_TRY(kn_rest_need(call, &call->ns, KN_RIGHT_ADMIN, err));
+    KN_TRY(kn_core_table_load(call->rest->ctx.core, &call->ident, &doc, err));
+    KN_TRY(kn_document_metadata(doc, &md, err));
+    return kn_place_need(&asker, md->location, md->location, KN_RIGHT_ADMIN, err);
 }
 
 /* With an engine of this call's own: purging is rare, and an idle server has none. */
@@ -240,8 +262,7 @@ static KnCode purge(KnRestCall *call, KnErr *err)
     KnEngine *engine = NULL;
     KnSession *session = NULL;
     KnSweepResult swept = {0};
-    KnNamespace ns = call->ns;
-    KN_TRY(kn_rest_need(call, &ns, KN_RIGHT_ADMIN, err));
+    KN_TRY(need_purge(call, err));
     KN_TRY(kn_engine_open(&(KnEngineOptions){.threads = 1}, &engine, err));
     KnCode rc = kn_session_open(engine, &session, err);
     if (rc == KN_OK)
@@ -265,19 +286,25 @@ KnCode kn_rest_drop_table(KnRestCall *call, KnErr *err)
     return kn_rest_reply_empty(call, 204);
 }
 
+static KnCode check_registered(void *arg, const KnMetadata *md, KnErr *err)
+{
+    return kn_place_check_metadata(arg, md, err);
+}
+
 KnCode kn_rest_register_table(KnRestCall *call, KnErr *err)
 {
     KN_DOCUMENT_AUTO doc = NULL;
-    const char *name = NULL, *location = NULL;
-    bool overwrite = false;
-    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "name", &name, err), err));
-    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "metadata-location", &location, err), err));
-    KN_TRY(kn_rest_asked(kn_json_opt_bool(call->body, "overwrite", &overwrite, err), err));
-    KN_TRY(kn_rest_need_place(call, location, err));
-    KnTableIdent ident = {call->ns.levels, call->ns.n_levels, name};
+    KnTableIdent ident = {call->ns.levels, call->ns.n_levels, NULL};
+    KnPlaceAsker asker = asker_of(call, &ident);
+    KnRegistration reg = {.check = check_registered, .arg = &asker};
+    KN_TRY(kn_rest_asked(kn_json_get_str(call->body, "name", &ident.name, err), err));
+    KN_TRY(
+        kn_rest_asked(kn_json_get_str(call->body, "metadata-location", &reg.location, err), err));
+    KN_TRY(kn_rest_asked(kn_json_opt_bool(call->body, "overwrite", &reg.overwrite, err), err));
+    KN_TRY(kn_rest_need_place(call, reg.location, err));
     /* the document is the caller's choice: what is wrong with it is the caller's mistake */
-    KN_TRY(kn_rest_asked(
-        kn_core_table_register(call->rest->ctx.core, &ident, location, overwrite, &doc, err), err));
+    KN_TRY(
+        kn_rest_asked(kn_core_table_register(call->rest->ctx.core, &ident, &reg, &doc, err), err));
     kn_rest_delegate(call, &ident, doc);
     return kn_rest_reply_table(call, doc, err);
 }

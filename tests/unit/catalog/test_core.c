@@ -239,11 +239,17 @@ static void a_registered_document_becomes_a_table_and_may_replace_one(void **sta
     KN_DOCUMENT_AUTO loaded = NULL;
     assert_int_equal(kn_core_table_load(fix->core, &t, &doc, &fix->err), KN_OK);
     const char *file = kn_document_location(doc);
-    assert_failed(kn_core_table_register(fix->core, &u, file, false, &got, &fix->err), KN_E_EXISTS,
-                  KN_ABOUT_TABLE, fix, "Table already exists: ns.u");
-    assert_int_equal(kn_core_table_register(fix->core, &v, file, false, &got, &fix->err), KN_OK);
+    assert_failed(
+        kn_core_table_register(fix->core, &u, &(KnRegistration){.location = file}, &got, &fix->err),
+        KN_E_EXISTS, KN_ABOUT_TABLE, fix, "Table already exists: ns.u");
+    assert_int_equal(
+        kn_core_table_register(fix->core, &v, &(KnRegistration){.location = file}, &got, &fix->err),
+        KN_OK);
     got = kn_document_unref(got);
-    assert_int_equal(kn_core_table_register(fix->core, &u, file, true, &got, &fix->err), KN_OK);
+    assert_int_equal(kn_core_table_register(fix->core, &u,
+                                            &(KnRegistration){.location = file, .overwrite = true},
+                                            &got, &fix->err),
+                     KN_OK);
     assert_int_equal(kn_core_table_load(fix->core, &u, &loaded, &fix->err), KN_OK);
     assert_string_equal(kn_document_location(loaded), file);
 }
@@ -269,7 +275,8 @@ static void what_leads_out_of_the_warehouse_is_refused(void **state)
     for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
         assert_failed(kn_core_check_location(fix->core, kn_str(outside[i]), &fix->err),
                       KN_E_REFUSED, KN_ABOUT_LOCATION, fix, "");
-    assert_failed(kn_core_table_register(fix->core, &v, "/etc/passwd", false, &doc, &fix->err),
+    assert_failed(kn_core_table_register(
+                      fix->core, &v, &(KnRegistration){.location = "/etc/passwd"}, &doc, &fix->err),
                   KN_E_REFUSED, KN_ABOUT_LOCATION, fix, "outside the warehouse");
     assert_failed(core_set(fix->core, &t, "write.metadata.path", "/tmp/elsewhere", &fix->err),
                   KN_E_REFUSED, KN_ABOUT_LOCATION, fix, "write.metadata.path");
