@@ -1,6 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other catalogs got wrong in public: each bug report as a test of a served catalog. The number after a title is the
-report's."""
+"""What other catalogs got wrong in public: each bug report as a test of a served catalog, with its number beside it.
+
+Reports of what clients, tokens and S3 got wrong have their tests where these are tested:
+
+| report | test |
+| --- | --- |
+| names by every client (apache/iceberg#17759, iceberg-python#710) | also interop/test_rest_{pyiceberg,duckdb,spark}: `odd names` |
+| answer of a commit lost (apache/iceberg#12818, #13443, #4673) | interop/test_rest_client: `a_commit_whose_answer_was_lost_is_found` |
+| POST sent again by itself (duckdb-iceberg#1120, ClickHouse#115390) | interop/test_rest_client: `questions_are_asked_again_and_commits_are_not`; \
+unit/catalog/test_rest_changes: `with_an_idempotency_key_a_lost_commit_is_sent_again` |
+| the same stale requirement for ever (iceberg-go#945) | interop/test_rest_client: `writers_that_race_lose_nothing` |
+| token's end (iceberg-python#234, StarRocks#77546) | test_serve_auth: `an_expired_token_is_401`; \
+unit/catalog/test_rest: `client_credentials_give_a_token_and_401_another` (419 too) |
+| refresh by exchange (gravitino#10899, #11092) | test_serve_auth: `a_token_is_exchanged_for_a_fresh_one` |
+| four forms of credentials (duckdb-iceberg#625, #705) | test_serve_auth: `credentials_give_a_token` |
+| lent keys without an end (polaris#2177, unitycatalog#1885, apache/iceberg#13515) | test_serve_files: `what_clients_need_is_in_the_answer`; \
+interop/test_rest_lent_keys: `keys_that_end_are_renewed`; unit/storage/test_s3_faults: `expired_keys_are_replaced_once` |
+| used to the last moment (iceberg-go#1560) | unit/storage/test_s3_credentials: `keys_are_fetched_anew_before_they_expire`, \
+`many_threads_make_one_request`; test_serve_files: `many_who_ask_at_once_get_the_same_keys` |
+| characters in keys (curl#13754, multistore#105, envoy#35023) | unit/storage/test_s3: `strange_keys_are_encoded_once`; \
+test_s3: `keys_may_hold_what_partitions_hold`, `a_large_file_goes_in_parts_and_comes_in_ranges` |
+| clock (spiceai#5118, aws-sdk-js-v3#8005) | unit/storage/test_s3_faults: `the_clock_of_the_store_is_learnt` |
+| region (mountpoint-s3#1) | unit/storage/test_s3_faults: `another_region_is_learnt_once_and_kept`, `a_wrong_region_that_stays_is_explained` |
+| endpoint and path style lost (StarRocks#50585, duckdb-iceberg#594) | interop/test_rest_lent_keys: \
+`with_lent_keys_alone_a_table_is_made_written_and_read` |
+| paths of deletes in another spelling (doris#67544) | test_s3: `what_is_written_is_spelled_as_the_table_is` |
+| deletes of a moved table (doris#35957, duckdb-iceberg#685) | golden/test_golden_s3: `a_copied_table_has_the_same_rows` |
+"""
+import os
 import shutil
 import threading
 import time
@@ -105,6 +132,30 @@ def test_a_sequence_number_that_has_become_stale_is_a_conflict(lake, version):
     row_ids = {"first-row-id": now["metadata"]["next-row-id"]} if version == 3 else {}
     status, _, body = lake.commit("t", head_is(None, "b"), snapshot(now, 2, parent=1, branch="b", **rows, **row_ids))
     assert status == 200, body
+
+
+LOST = "catalog-pointer-moved:1:fail"  # the database has the commit, its answer does not come
+NOBODY_KNOWS = ",".join(f"catalog-status-check:{n}:fail" for n in range(1, 9))
+
+
+@pytest.mark.parametrize("faults, status", [(LOST, 200), (f"{LOST},{NOBODY_KNOWS}", 500),
+                                            (f"catalog-pointer-not-moved:1:fail,{NOBODY_KNOWS}", 500)])
+def test_a_commit_whose_answer_the_database_lost_is_no_conflict_and_keeps_its_document(lake, faults, status):
+    """polaris#5459, #5263: a definite conflict, and the new document was removed."""
+    before = lake.create("t")
+    folder = lake.folder(before) / "metadata"
+    assert lake.served.stop() == 0
+    program = lake.served.process.args[0]
+    with Served(program, "--warehouse", lake.warehouse, env={**os.environ, "KNUT_FAULT": faults}) as served:
+        answer = served.ask("POST", "/v1/namespaces/ns/tables/t", {
+            "requirements": head_is(None), "updates": snapshot(before, 9)})
+        assert answer[0] == status, answer
+        if status == 500:
+            assert error_of(answer) == (500, "CommitStateUnknownException")
+        assert len(list(folder.glob("*.metadata.json"))) == 2
+    with Served(program, "--warehouse", lake.warehouse) as served:
+        _, _, now = served.ask("GET", "/v1/namespaces/ns/tables/t")
+        assert now["metadata"].get("current-snapshot-id", -1) == (9 if LOST in faults else -1)
 
 
 def test_creating_and_dropping_at_once_is_never_the_server_s_fault(lake):

@@ -75,10 +75,11 @@ def test_keys_may_hold_what_partitions_hold(stored):
 
 
 def test_a_large_file_goes_in_parts_and_comes_in_ranges(stored):
-    stored.create("id long, noise string")
-    done = stored.append("SELECT i AS id, md5(i::VARCHAR) || sha256(i::VARCHAR) AS noise FROM range(500000) t(i)")
+    stored.create("id long, noise string, dt string", "--partition", "dt")
+    done = stored.append("SELECT i AS id, md5(i::VARCHAR) || sha256(i::VARCHAR) AS noise, 'a b+c%25é@:!()*' AS dt "
+                         "FROM range(500000) t(i)")
     assert done["added_bytes"] > 24 << 20  # more than one part
-    assert stored.rows("--where", "id = 499999") == [
+    assert stored.rows("--where", "id = 499999", "--columns", "id,noise") == [
         {"id": 499999, "noise": duckdb.sql("SELECT md5('499999') || sha256('499999')").fetchone()[0]}]
     assert stored("scan", "--count", "--output", "json").ok().out.strip().endswith("500000}")
 
@@ -146,6 +147,25 @@ def test_writers_at_the_same_time_lose_nothing(stored):
 
 
 # ---- policy, TLS, and what is said when it does not work ----
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "s3n"])
+def test_what_is_written_is_spelled_as_the_table_is(stored, store, tmp_path, scheme):
+    """doris#67544: deletes named data files in the writer's own spelling, and applied to none of them."""
+    place = f"{stored.warehouse}/elsewhere".replace("s3:", f"{scheme}:")
+    stored.create("id long", "--location", place, "--property", "write.delete.mode=merge-on-read")
+    stored.append("SELECT i AS id FROM range(10) t(i)")
+    stored.delete("id < 3")
+    files = stored("files", "--output", "json").ok().rows
+    assert {f["content"] for f in files} == {"data", "position-deletes"}, files
+    assert all(f["file"].startswith(place + "/") for f in files)
+    assert all(key.startswith("elsewhere/") for key in stored.keys())
+    deletes = next(f["file"] for f in files if f["content"] != "data")
+    local = tmp_path / "deletes.parquet"
+    local.write_bytes(store.get("lake", deletes.split("/lake/")[1]))
+    named = duckdb.from_parquet(str(local)).project("file_path").distinct().fetchall()
+    assert named == [(f["file"],) for f in files if f["content"] == "data"]
+    assert ids(stored) == list(range(3, 10))
 
 
 def test_a_file_outside_the_table_is_refused_unless_allowed(stored, store, tmp_path):
