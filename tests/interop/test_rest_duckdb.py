@@ -7,6 +7,8 @@ import uuid
 
 import pytest
 
+from peers.odd_names import ODD
+
 
 @pytest.fixture(scope="module")
 def duck(served_s3):
@@ -53,6 +55,17 @@ def test_deletes_and_updates(duck, table):
 def test_a_table_made_by_a_query(duck, ns):
     duck.sql(f"CREATE TABLE c.{ns}.t2 AS SELECT 1 AS x, 'a' AS y")
     assert duck.rows(f"SELECT * FROM c.{ns}.t2") == [(1, "a")]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_are_one_table_for_every_operation(duck, served_s3, ns, name):
+    duck.sql(f'CREATE TABLE c.{ns}."{name}" (x INTEGER)')
+    duck.sql(f'INSERT INTO c.{ns}."{name}" VALUES (7)')
+    _, _, listed = served_s3.ask("GET", f"/v1/namespaces/{ns}/tables")
+    assert listed["identifiers"] == [{"namespace": [ns], "name": name}]
+    assert duck.rows(f'SELECT x FROM c.{ns}."{name}"') == [(7,)]
+    duck.sql(f'DROP TABLE c.{ns}."{name}"')
+    assert served_s3.ask("GET", f"/v1/namespaces/{ns}/tables")[2]["identifiers"] == []
 
 
 def test_columns_are_added_renamed_and_dropped(duck, table):
