@@ -61,6 +61,9 @@ static void check_partition(const Check *c, const KnutDataset *dataset)
     if (dataset->partition_cols.len && dataset->path && kn_native_is_file(dataset->path))
         REFUSE(c, "dataset %s: it is partitioned, so that its path is a folder's: %s",
                dataset->name, dataset->path);
+    if (dataset->partition_cols.len && dataset->path &&
+        kn_native_format(dataset->format, dataset->path) == KN_NATIVE_JSON)
+        REFUSE(c, "dataset %s: folders of partitions are written as parquet or csv", dataset->name);
 }
 
 static void check_table(const Check *c, const KnutDataset *dataset)

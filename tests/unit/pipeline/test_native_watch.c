@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -82,11 +83,32 @@ static void every_event_has_the_id_of_its_run(void **state)
     assert_int_equal(kn_backend_native.run(&p, &opts, NULL), KN_OK);
 }
 
+static void see_end(void *arg, const KnRunEvent *event)
+{
+    (void)snprintf(arg, 200, "%s: %s", kn_run_phase_name(event->phase), event->message);
+}
+
+static void a_run_that_fails_says_so_in_its_last_event_too(void **state)
+{
+    (void)state;
+    const KnPipeline p = {
+        .name = "bad",
+        .datasets = {KNUT_LIST(KnutDataset, {.name = "t"})},
+        .flows = {KNUT_LIST(KnutFlow, {.name = "f", .target = "t", .query = "SELECT nothing"})},
+    };
+    char last[200] = "";
+    KnErr err = {0};
+    const KnRunOptions opts = {.engine = {.threads = 1}, .on_event = see_end, .event_arg = last};
+    assert_int_equal(kn_backend_native.run(&p, &opts, &err), KN_E_INVAL);
+    assert_true(strncmp(last, "failed: ", 8) == 0 && strncmp(last + 8, err.msg, 100) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_statement_tells_how_far_it_is),
         cmocka_unit_test(every_event_has_the_id_of_its_run),
+        cmocka_unit_test(a_run_that_fails_says_so_in_its_last_event_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
