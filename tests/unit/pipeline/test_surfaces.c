@@ -231,12 +231,17 @@ static void wrong_json_is_named_with_its_path(void **state)
     }
 }
 
+static long steps(void)
+{
+    const char *given = getenv("KN_TEST_STEPS");
+    return given ? strtol(given, NULL, 10) : 300;
+}
+
 static void any_value_survives_each_surface(void **state)
 {
     (void)state;
     KnRng rng = pipeline_seed();
-    const char *given = getenv("KN_TEST_STEPS");
-    for (int step = given ? (int)strtol(given, NULL, 10) : 300; step > 0; step--) {
+    for (long step = steps(); step > 0; step--) {
         KN_ARENA_AUTO arena = kn_arena_new(65536);
         const KnPipeline *pipeline = pipeline_random(arena, &rng);
         for (const KnSurface *const *s = kn_surfaces; *s; s++) {
@@ -249,6 +254,41 @@ static void any_value_survives_each_surface(void **state)
                 fail_msg("%s: %s\n%s", (*s)->name, why.data, text);
             assert_string_equal(pipeline_write(arena, *s, back), text);
         }
+    }
+}
+
+/* The same, put together piece by piece. */
+static const KnPipeline *rebuilt(KnArena *arena, const KnPipeline *p)
+{
+    KnPipelineBuilder *builder = kn_pipeline_builder_new(arena, p->name);
+    builder->spec.default_catalog = p->default_catalog;
+    builder->spec.default_database = p->default_database;
+    builder->spec.storage = p->storage;
+    builder->spec.properties = p->properties;
+    for (size_t i = 0; i < p->inputs.len; i++)
+        (void)kn_pipeline_add_input(builder, &p->inputs.items[i]);
+    for (size_t i = 0; i < p->flows.len; i++)
+        (void)kn_pipeline_add_flow(builder, &p->flows.items[i]);
+    for (size_t i = 0; i < p->datasets.len; i++)
+        (void)kn_pipeline_add_dataset(builder, &p->datasets.items[i]);
+    return &builder->spec;
+}
+
+static void any_value_survives_a_chain_of_surfaces(void **state)
+{
+    (void)state;
+    KnRng rng = pipeline_seed();
+    for (long step = steps() / 3; step >= 0; step--) {
+        KN_ARENA_AUTO arena = kn_arena_new(65536);
+        KN_BUF_AUTO why = {.max = 1000};
+        const KnPipeline *first = pipeline_random(arena, &rng);
+        const char *ron = pipeline_write(arena, &kn_surface_ron, first);
+        const KnPipeline *p = pipeline_read(arena, &kn_surface_ron, ron);
+        p = pipeline_read(arena, &kn_surface_json, pipeline_write(arena, &kn_surface_json, p));
+        p = rebuilt(arena, p);
+        if (!kn_pipeline_equal(first, p, &why))
+            fail_msg("%s\n%s", why.data, ron);
+        assert_string_equal(pipeline_write(arena, &kn_surface_ron, p), ron);
     }
 }
 
@@ -294,6 +334,7 @@ int main(void)
         cmocka_unit_test(json_is_spelled_as_serdes),
         cmocka_unit_test(wrong_json_is_named_with_its_path),
         cmocka_unit_test(any_value_survives_each_surface),
+        cmocka_unit_test(any_value_survives_a_chain_of_surfaces),
         cmocka_unit_test(long_queries_are_raw_strings),
         cmocka_unit_test(a_surface_is_found_by_name_and_by_extension),
     };
