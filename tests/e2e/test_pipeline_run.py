@@ -145,7 +145,7 @@ def test_bad_documents_are_answered_in_one_line(shop):
     shop.write()
     broken(shop, 'cols: ["region"]', 'cols: ["days(region)"]').fails(2, r"partition `days\(region\)`")
     shop.write()
-    broken(shop, 'format: "parquet"', 'format: "orc"').fails(3, "format orc", "parquet, csv, json and iceberg")
+    broken(shop, 'format: "parquet"', 'format: "orc"').fails(3, "format orc", "parquet, csv, json, iceberg and postgres")
     shop.write()
     shop.orders.write_bytes(b"no such thing")
     shop.run().fails(1, "orders.parquet")

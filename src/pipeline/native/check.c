@@ -76,6 +76,33 @@ static void check_table(const Check *c, const KnutDataset *dataset)
                dataset->path);
 }
 
+#define FORMATS "parquet, csv, json, iceberg and postgres"
+
+static void check_database(const Check *c, const KnutDataset *dataset)
+{
+    if (kn_native_place(KN_NATIVE_POSTGRES, dataset->path) != KN_NATIVE_DATABASE)
+        REFUSE(c, "dataset %s: %s: expected postgresql://HOST:PORT/DATABASE?table=SCHEMA.TABLE",
+               dataset->name, dataset->path);
+    if (dataset->partition_cols.len)
+        REFUSE(c, "dataset %s: tables of PostgreSQL are not partitioned here", dataset->name);
+}
+
+static void check_files(const Check *c, const KnutDataset *dataset, KnNativeFormat format)
+{
+    if (c->opts && c->opts->run_id && dataset->write_mode == KNUT_WRITE_APPEND &&
+        dataset->output_type != KNUT_OUTPUT_MATERIALIZED_VIEW)
+        REFUSE(c, "dataset %s: a run with an id adds rows to tables of Iceberg and PostgreSQL only",
+               dataset->name);
+    if (!is_file_place(dataset->path))
+        REFUSE(c, "dataset %s: %s: files are written locally and to s3://", dataset->name,
+               dataset->path);
+    else if (format == KN_NATIVE_UNKNOWN)
+        REFUSE(c, "dataset %s: %s%s: the formats written are " FORMATS, dataset->name,
+               dataset->format ? "format " : "no format, and none to be seen in ",
+               dataset->format ? dataset->format : dataset->path);
+    check_partition(c, dataset);
+}
+
 static void check_target(const Check *c, const KnutDataset *dataset)
 {
     if (!dataset->path) {
@@ -84,21 +111,12 @@ static void check_target(const Check *c, const KnutDataset *dataset)
         return;
     }
     KnNativeFormat format = kn_native_format(dataset->format, dataset->path);
-    if (format == KN_NATIVE_ICEBERG) {
+    if (format == KN_NATIVE_ICEBERG)
         check_table(c, dataset);
-        return;
-    }
-    if (c->opts && c->opts->run_id && dataset->write_mode == KNUT_WRITE_APPEND &&
-        dataset->output_type != KNUT_OUTPUT_MATERIALIZED_VIEW)
-        REFUSE(c, "dataset %s: a run with an id adds rows to Iceberg tables only", dataset->name);
-    if (!is_file_place(dataset->path))
-        REFUSE(c, "dataset %s: %s: files are written locally and to s3://", dataset->name,
-               dataset->path);
-    else if (format == KN_NATIVE_UNKNOWN)
-        REFUSE(c, "dataset %s: %s%s: the formats written are parquet, csv, json and iceberg",
-               dataset->name, dataset->format ? "format " : "no format, and none to be seen in ",
-               dataset->format ? dataset->format : dataset->path);
-    check_partition(c, dataset);
+    else if (format == KN_NATIVE_POSTGRES)
+        check_database(c, dataset);
+    else
+        check_files(c, dataset, format);
 }
 
 static bool is_applied(const Check *c, size_t dataset)
@@ -128,26 +146,36 @@ static void check_dataset(const Check *c, size_t i)
     }
 }
 
+static void check_input_place(const Check *c, const KnutInput *input, KnNativeFormat format)
+{
+    if (format == KN_NATIVE_ICEBERG && c->opts && !c->opts->tables)
+        REFUSE(c, "input %s: table %s: in which catalog? give --warehouse or another", input->name,
+               input->path);
+    else if (format == KN_NATIVE_POSTGRES &&
+             kn_native_place(format, input->path) != KN_NATIVE_DATABASE)
+        REFUSE(c, "input %s: %s: expected postgresql://HOST:PORT/DATABASE?table=SCHEMA.TABLE",
+               input->name, input->path);
+    else if (format == KN_NATIVE_UNKNOWN)
+        REFUSE(c, "input %s: %s%s: the formats read are " FORMATS, input->name,
+               input->format ? "format " : "no format, and none to be seen in ",
+               input->format ? input->format : input->path);
+    else if (format <= KN_NATIVE_JSON && !is_file_place(input->path))
+        REFUSE(c, "input %s: %s: files are read locally and from s3://", input->name, input->path);
+}
+
 static void check_input(const Check *c, const KnutInput *input)
 {
     check_name(c, "input", input->name);
     check_schema(c, "input", input->name, &input->schema);
-    if (!input->path)
+    if (!input->path) {
         REFUSE(c, "input %s: where from? it has no path", input->name);
-    else if (c->opts && !c->opts->tables &&
-             kn_native_format(input->format, input->path) == KN_NATIVE_ICEBERG)
-        REFUSE(c, "input %s: table %s: in which catalog? give --warehouse or another", input->name,
-               input->path);
-    else if (!is_file_place(input->path))
-        REFUSE(c, "input %s: %s: files are read locally and from s3://", input->name, input->path);
-    else if (kn_native_format(input->format, input->path) == KN_NATIVE_UNKNOWN)
-        REFUSE(c, "input %s: %s%s: the formats read are parquet, csv, json and iceberg",
-               input->name, input->format ? "format " : "no format, and none to be seen in ",
-               input->format ? input->format : input->path);
-    else if (kn_native_unknown_option(input))
+        return;
+    }
+    KnNativeFormat format = kn_native_format(input->format, input->path);
+    check_input_place(c, input, format);
+    if (format != KN_NATIVE_UNKNOWN && kn_native_unknown_option(input))
         REFUSE(c, "input %s: %s has no option %s of this value", input->name,
-               kn_native_format_name(kn_native_format(input->format, input->path)),
-               kn_native_unknown_option(input));
+               kn_native_format_name(format), kn_native_unknown_option(input));
 }
 
 static bool is_dropped(const Check *c, const KnutFlow *flow, const char *name)

@@ -29,8 +29,9 @@ typedef enum KnNativeFormat {
     KN_NATIVE_PARQUET,
     KN_NATIVE_CSV,
     KN_NATIVE_JSON,
-    KN_NATIVE_ICEBERG, /* a table, by its name */
-    KN_NATIVE_UNKNOWN, /* not of ours */
+    KN_NATIVE_ICEBERG,  /* a table, by its name */
+    KN_NATIVE_POSTGRES, /* a table of a database, by a URL */
+    KN_NATIVE_UNKNOWN,  /* not of ours */
 } KnNativeFormat;
 
 /* Where an input or target is. */
@@ -38,11 +39,17 @@ typedef enum KnNativePlace {
     KN_NATIVE_LOCAL,
     KN_NATIVE_OBJECTS, /* s3:// */
     KN_NATIVE_CATALOG, /* a table, by its name */
+    KN_NATIVE_DATABASE,
     KN_NATIVE_ELSEWHERE,
 } KnNativePlace;
 
 /* ---- names of formats and types (types.c) ---- */
 KnNativePlace kn_native_place(KnNativeFormat format, const char *path);
+/** True for a target that is written by a commit of its own, at the end. */
+static inline bool kn_native_commits(KnNativePlace place)
+{
+    return place == KN_NATIVE_CATALOG || place == KN_NATIVE_DATABASE;
+}
 /** format may be NULL: then by the extension of path. */
 KnNativeFormat kn_native_format(const char *format, const char *path);
 const char *kn_native_format_name(KnNativeFormat format);
@@ -125,7 +132,7 @@ typedef struct KnNativeNode {
     KnNativeAction action;
     KnNativeFormat format;
     KnNativePlace place;  /* of path */
-    const char *path;     /* absolute, or the table; NULL = written nowhere */
+    const char *path;     /* absolute, or the table's; NULL = written nowhere */
     bool replace;         /* else rows are added */
     const KnutFlow *drop; /* the flow that read files dropped into a folder, and the SELECT of */
     const char *seen_sql; /* all that it has read by now */
@@ -147,6 +154,8 @@ typedef struct KnNativeTable {
     KnRead *read;
 } KnNativeTable;
 
+typedef struct KnNativeSource KnNativeSource; /* of rows that come from a database */
+
 struct KnNativeRun {
     const KnPipeline *pipeline;
     const KnRunOptions *opts;
@@ -165,6 +174,7 @@ struct KnNativeRun {
     KN_VEC(KnNativeNode *) commits; /* targets that are tables, computed and not written */
     KN_VEC(int) locks;
     KN_VEC(KnFeed *) feeds;
+    KN_VEC(KnNativeSource *) sources;
     bool planning;                         /* nothing is computed */
     _Atomic(const KnNativeNode *) current; /* that is computed now; NULL = none */
     pthread_t watch;                       /* interrupts the engine when the run is cancelled */
@@ -174,6 +184,8 @@ struct KnNativeRun {
 
 /** How often each dataset is read, what is to be done with each, and in which order. */
 KN_NODISCARD KnCode kn_native_order(KnNativeRun *run, KnErr *err);
+/** True for an input that one flow without query reads, or none: no statement reads it twice. */
+bool kn_native_reads_once(const KnNativeRun *run, size_t input);
 void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNotes *refusals);
 
 /** The SELECT over an input's files (source.c). */
@@ -198,6 +210,16 @@ KN_NODISCARD KnCode kn_native_objects_prepare(KnNativeRun *run, const char *path
                                               KnNativeStaged *ret, KnErr *err);
 KN_NODISCARD KnCode kn_native_objects_publish(KnNativeRun *run, const KnNativeStaged *staged,
                                               KnErr *err);
+
+/* ---- PostgreSQL (database_input.c, database_target.c) ---- */
+/** The SELECT over an input's rows, which are there once: two uses need a table of them. */
+KN_NODISCARD KnCode kn_native_database_sql(KnNativeRun *run, const KnutInput *input,
+                                           const char **ret, KnErr *err);
+void kn_native_source_close(KnNativeSource *source);
+/** Would the target take the node's rows? Asked before anything is written. */
+KN_NODISCARD KnCode kn_native_database_probe(KnNativeRun *run, KnNativeNode *node, KnErr *err);
+/** The node's relation into its table, in one transaction. */
+KN_NODISCARD KnCode kn_native_database_write(KnNativeRun *run, KnNativeNode *node, KnErr *err);
 
 /** Options of an input that its format has; NULL = all are fine, else the one that is not. */
 const char *kn_native_unknown_option(const KnutInput *input);

@@ -125,8 +125,9 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
                        "dataset %s", dataset->name);
 }
 
-/* A table is written by its commit, at the end. Its rows are computed before, where they are
- * counted, or where another target could have changed by the time that computing them fails. */
+/* A table, or a database's, is written by its commit, at the end. Its rows are computed before,
+ * where they are counted, or where another target could have changed by the time that computing
+ * them fails. */
 static void set_apart(KnNativeRun *run)
 {
     size_t n_targets = 0;
@@ -135,8 +136,18 @@ static void set_apart(KnNativeRun *run)
     for (size_t i = 0; i < run->pipeline->datasets.len; i++) {
         KnNativeNode *node = &run->nodes[i];
         node->apart =
-            node->path && node->place == KN_NATIVE_CATALOG && (node->counts || n_targets > 1);
+            node->path && kn_native_commits(node->place) && (node->counts || n_targets > 1);
     }
+}
+
+bool kn_native_reads_once(const KnNativeRun *run, size_t input)
+{
+    size_t n = 0;
+    for (size_t f = 0; f < run->pipeline->flows.len; f++)
+        for (size_t r = 0; r < run->graph->reads[f].len; r++)
+            if (run->graph->reads[f].items[r].input == input)
+                n += run->pipeline->flows.items[f].query ? 2 : 1;
+    return n < 2;
 }
 
 KnCode kn_native_order(KnNativeRun *run, KnErr *err)

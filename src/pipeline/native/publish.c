@@ -37,8 +37,10 @@ static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr 
 
 KnCode kn_native_publish(KnNativeRun *run, KnErr *err)
 {
-    for (size_t i = 0; i < run->commits.len; i++)
-        KN_TRY(kn_native_table_write(run, run->commits.items[i], err));
+    kn_vec_foreach (&run->commits, node) {
+        KN_TRY((*node)->place == KN_NATIVE_DATABASE ? kn_native_database_write(run, *node, err)
+                                                    : kn_native_table_write(run, *node, err));
+    }
     kn_vec_foreach (&run->staged, staged) {
         KN_TRY(publish_one(run, staged, err));
     }

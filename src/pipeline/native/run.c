@@ -109,7 +109,9 @@ static KnCode open_inputs(KnNativeRun *run, KnErr *err)
         const KnutInput *input = &run->pipeline->inputs.items[i];
         const char *sql = NULL;
         KN_TRY(kn_native_input_sql(run, input, &sql, err));
-        KnCode rc = kn_native_create(run, "VIEW", input->name, sql, err);
+        bool once = kn_native_format(input->format, input->path) == KN_NATIVE_POSTGRES;
+        bool table = once && !kn_native_is_dry(run) && !kn_native_reads_once(run, i);
+        KnCode rc = kn_native_create(run, table ? "TABLE" : "VIEW", input->name, sql, err);
         if (rc != KN_OK)
             return kn_err_wrap(err, rc, "input %s", input->name);
     }
@@ -151,6 +153,10 @@ void kn_native_close(KnNativeRun *run)
         kn_feed_close(*feed);
     }
     kn_vec_done(&run->feeds);
+    kn_vec_foreach (&run->sources, source) {
+        kn_native_source_close(*source);
+    }
+    kn_vec_done(&run->sources);
     run->engine = kn_engine_close(run->engine);
     kn_vec_done(&run->checks);
     run->io = kn_io_close(run->io);
@@ -240,7 +246,9 @@ static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
         return KN_OK;
     if (node->action == KN_NATIVE_COUNT)
         KN_TRY(count_rows(run, node, err));
-    if (node->path && node->place == KN_NATIVE_CATALOG)
+    if (node->path && node->place == KN_NATIVE_DATABASE)
+        KN_TRY(kn_native_database_probe(run, node, err));
+    if (node->path && kn_native_commits(node->place))
         *kn_vec_push(&run->commits) = node;
     else if (node->path)
         KN_TRY(kn_native_stage(run, node, err));

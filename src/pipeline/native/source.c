@@ -22,15 +22,25 @@ static const Option csv_options[] = {
 static const Option json_options[] = {
     {"format", true}, {"compression", true}, {"dateformat", true}, {"timestampformat", true}};
 
+static const Option database_options[] = {{"table", true}, {"query", true}};
+
+#define OPTIONS(options)                                                                           \
+    {                                                                                              \
+        options, sizeof(options) / sizeof((options)[0])                                            \
+    }
+static const struct {
+    const Option *items;
+    size_t len;
+} all_options[] = {[KN_NATIVE_CSV] = OPTIONS(csv_options),
+                   [KN_NATIVE_JSON] = OPTIONS(json_options),
+                   [KN_NATIVE_POSTGRES] = OPTIONS(database_options),
+                   [KN_NATIVE_UNKNOWN] = {NULL, 0}};
+
 static const Option *find_option(KnNativeFormat format, const char *name)
 {
-    const Option *options = format == KN_NATIVE_CSV ? csv_options : json_options;
-    size_t n = format == KN_NATIVE_CSV    ? sizeof(csv_options) / sizeof(csv_options[0])
-               : format == KN_NATIVE_JSON ? sizeof(json_options) / sizeof(json_options[0])
-                                          : 0;
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(options[i].name, name))
-            return &options[i];
+    for (size_t i = 0; i < all_options[format].len; i++)
+        if (!strcmp(all_options[format].items[i].name, name))
+            return &all_options[format].items[i];
     return NULL;
 }
 
@@ -210,7 +220,10 @@ static KnCode table_input(KnNativeRun *run, const KnutInput *input, const char *
 {
     const char *what = kn_arena_printf(run->arena, "input %s", input->name);
     const char *sql = NULL;
-    KN_TRY(kn_native_table_sql(run, input->path, &sql, err));
+    if (kn_native_format(input->format, input->path) == KN_NATIVE_POSTGRES)
+        KN_TRY(kn_native_database_sql(run, input, &sql, err));
+    else
+        KN_TRY(kn_native_table_sql(run, input->path, &sql, err));
     return kn_native_declared(run, what, &input->schema, sql, ret, err);
 }
 
@@ -231,7 +244,7 @@ KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char 
                    .partition_cols = &input->partition_cols,
                    .schema = &input->schema,
                    .options = &input->options};
-    if (files.format == KN_NATIVE_ICEBERG)
+    if (files.format == KN_NATIVE_ICEBERG || files.format == KN_NATIVE_POSTGRES)
         return table_input(run, input, ret, err);
     KN_TRY(kn_err_wrap(err, find_files(run, input, &files, err), "input %s", input->name));
     KN_BUF_AUTO sql = {.max = 16 << 20};

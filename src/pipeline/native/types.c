@@ -21,6 +21,12 @@ static const Suffix suffixes[] = {
     {".jsonl", KN_NATIVE_JSON},      {".ndjson", KN_NATIVE_JSON},  {".json.gz", KN_NATIVE_JSON},
     {".jsonl.gz", KN_NATIVE_JSON},   {".json.zst", KN_NATIVE_JSON}};
 
+static bool is_database(const char *path)
+{
+    return kn_str_starts_with(kn_str(path), KN_STR_LIT("postgresql://")) ||
+           kn_str_starts_with(kn_str(path), KN_STR_LIT("postgres://"));
+}
+
 KnNativeFormat kn_native_format(const char *format, const char *path)
 {
     if (format) {
@@ -31,8 +37,13 @@ KnNativeFormat kn_native_format(const char *format, const char *path)
             return KN_NATIVE_CSV;
         if (kn_str_eq_nocase(name, KN_STR_LIT("iceberg")))
             return KN_NATIVE_ICEBERG;
+        if (kn_str_eq_nocase(name, KN_STR_LIT("postgres")) ||
+            kn_str_eq_nocase(name, KN_STR_LIT("postgresql")))
+            return KN_NATIVE_POSTGRES;
         return kn_str_eq_nocase(name, KN_STR_LIT("json")) ? KN_NATIVE_JSON : KN_NATIVE_UNKNOWN;
     }
+    if (path && is_database(path))
+        return KN_NATIVE_POSTGRES;
     for (size_t i = 0; path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
         if (kn_str_ends_with(kn_str(path), kn_str(suffixes[i].text)))
             return suffixes[i].format;
@@ -44,6 +55,8 @@ KnNativePlace kn_native_place(KnNativeFormat format, const char *path)
     char scheme[16];
     if (format == KN_NATIVE_ICEBERG)
         return KN_NATIVE_CATALOG;
+    if (format == KN_NATIVE_POSTGRES && is_database(path))
+        return KN_NATIVE_DATABASE;
     if (!strstr(path, ":/"))
         return KN_NATIVE_LOCAL;
     if (kn_path_scheme(kn_str(path), scheme, NULL) != KN_OK)
@@ -55,13 +68,13 @@ KnNativePlace kn_native_place(KnNativeFormat format, const char *path)
 
 const char *kn_native_format_name(KnNativeFormat format)
 {
-    static const char *const names[] = {"parquet", "csv", "json", "iceberg", "?"};
+    static const char *const names[] = {"parquet", "csv", "json", "iceberg", "postgres", "?"};
     return names[format];
 }
 
 const char *kn_native_extension(KnNativeFormat format)
 {
-    static const char *const names[] = {".parquet", ".csv", ".json", "", ""};
+    static const char *const names[] = {".parquet", ".csv", ".json", "", "", ""};
     return names[format];
 }
 

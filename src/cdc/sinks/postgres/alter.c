@@ -31,15 +31,16 @@ static KnPgColumn *find_id(const KnPgColumnVec *cols, int32_t id)
 static KnCode record_columns(KnPg *pg, KnArena *arena, const KnSchema *schema, KnErr *err)
 {
     const char *target = kn_pg_text(arena, pg->target);
-    KN_TRY(kn_pg_run(pg, NULL, err, "DELETE FROM %s WHERE target = %s", pg->columns, target));
+    KN_TRY(
+        kn_pg_run(&pg->link, NULL, err, "DELETE FROM %s WHERE target = %s", pg->columns, target));
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const KnField *field = &schema->root.fields[i];
         const char *type;
-        KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &type, err));
-        KN_TRY(kn_pg_run(pg, NULL, err, "INSERT INTO %s VALUES (%s, %zu, %" PRId32 ", %s, %s, %s)",
-                         pg->columns, target, i, field->id, kn_pg_text(arena, field->name),
-                         kn_pg_text(arena, type),
-                         kn_pg_text(arena, kn_pg_field_text(arena, field))));
+        KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &type, err));
+        KN_TRY(kn_pg_run(
+            &pg->link, NULL, err, "INSERT INTO %s VALUES (%s, %zu, %" PRId32 ", %s, %s, %s)",
+            pg->columns, target, i, field->id, kn_pg_text(arena, field->name),
+            kn_pg_text(arena, type), kn_pg_text(arena, kn_pg_field_text(arena, field))));
     }
     return KN_OK;
 }
@@ -52,13 +53,13 @@ KnCode kn_pg_create_target(KnPg *pg, const KnSchema *schema, KnErr *err)
     kn_buf_printf(&sql, "CREATE TABLE %s(", pg->target);
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const char *type;
-        KN_TRY(kn_pg_type(arena, &schema->root.fields[i], pg->place.nanos, &type, err));
+        KN_TRY(kn_pg_type(arena, &schema->root.fields[i], pg->link.place.nanos, &type, err));
         kn_buf_printf(&sql, "%s%s %s", i ? ", " : "",
                       kn_pg_ident(arena, schema->root.fields[i].name), type);
     }
     kn_buf_text(&sql, ")");
     KN_TRY(kn_buf_check(&sql, err));
-    KN_TRY(kn_pg_exec(pg, sql.data, NULL, err));
+    KN_TRY(kn_pg_exec(&pg->link, sql.data, NULL, err));
     return record_columns(pg, arena, schema, err);
 }
 
@@ -69,7 +70,7 @@ static KnCode rename_column(KnPg *pg, KnArena *arena, KnPgColumn *col, const cha
     if (strcmp(col->name, name) == 0)
         return KN_OK;
     KN_FAULT("sink-alter", err);
-    KN_TRY(kn_pg_run(pg, NULL, err, "ALTER TABLE %s RENAME COLUMN %s TO %s", pg->target,
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s RENAME COLUMN %s TO %s", pg->target,
                      kn_pg_ident(arena, col->name), kn_pg_ident(arena, name)));
     col->name = name;
     return KN_OK;
@@ -97,15 +98,15 @@ static KnCode rename_columns(KnPg *pg, KnArena *arena, const KnSchema *schema, K
 static KnCode add_column(KnPg *pg, KnArena *arena, const KnField *field, KnErr *err)
 {
     const char *type, *name = kn_pg_ident(arena, field->name);
-    const char *value = kn_pg_default(arena, field, pg->place.nanos);
+    const char *value = kn_pg_default(arena, field, pg->link.place.nanos);
     KN_FAULT("sink-alter", err);
-    KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &type, err));
-    KN_TRY(kn_pg_run(pg, NULL, err, "ALTER TABLE %s ADD COLUMN %s %s%s%s", pg->target, name, type,
-                     value ? " DEFAULT " : "", value ? value : ""));
+    KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &type, err));
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s ADD COLUMN %s %s%s%s", pg->target, name,
+                     type, value ? " DEFAULT " : "", value ? value : ""));
     if (!value)
         return KN_OK;
-    return kn_pg_run(pg, NULL, err, "ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT", pg->target,
-                     name);
+    return kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT",
+                     pg->target, name);
 }
 
 /* A type that values cannot follow: fine where there are none (after a reload). */
@@ -117,8 +118,9 @@ static KnCode replace_column(KnPg *pg, const KnField *field, const char *name, c
     if (!empty)
         return kn_err_set(err, KN_E_REFUSED, "column %s: its values have no place in the new type",
                           field->name);
-    KN_TRY(kn_pg_run(pg, NULL, err, "ALTER TABLE %s DROP COLUMN %s", pg->target, name));
-    return kn_pg_run(pg, NULL, err, "ALTER TABLE %s ADD COLUMN %s %s", pg->target, name, type);
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s DROP COLUMN %s", pg->target, name));
+    return kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s ADD COLUMN %s %s", pg->target, name,
+                     type);
 }
 
 static KnCode retype_column(KnPg *pg, KnArena *arena, const KnField *field, const KnPgColumn *col,
@@ -127,16 +129,17 @@ static KnCode retype_column(KnPg *pg, KnArena *arena, const KnField *field, cons
     const char *type, *name = kn_pg_ident(arena, field->name);
     const char *value = kn_pg_convert(arena, name, col->type, field->type);
     KN_FAULT("sink-alter", err);
-    KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &type, err));
+    KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &type, err));
     if (!value)
         return replace_column(pg, field, name, type, err);
     if (strcmp(type, col->sql_type) != 0)
-        return kn_pg_run(pg, NULL, err, "ALTER TABLE %s ALTER COLUMN %s SET DATA TYPE %s USING %s",
-                         pg->target, name, type, value);
+        return kn_pg_run(&pg->link, NULL, err,
+                         "ALTER TABLE %s ALTER COLUMN %s SET DATA TYPE %s USING %s", pg->target,
+                         name, type, value);
     if (strcmp(value, name) == 0)
         return KN_OK;
-    return kn_pg_run(pg, NULL, err, "UPDATE %s SET %s = %s WHERE %s IS NOT NULL", pg->target, name,
-                     value, name);
+    return kn_pg_run(&pg->link, NULL, err, "UPDATE %s SET %s = %s WHERE %s IS NOT NULL", pg->target,
+                     name, value, name);
 }
 
 static KnCode alter(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColumnVec *ours,
@@ -147,7 +150,7 @@ static KnCode alter(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColumn
         const KnField *field = &schema->root.fields[i];
         const KnPgColumn *col = find_id(ours, field->id);
         const char *type;
-        KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &type, err));
+        KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &type, err));
         if (!col)
             KN_TRY(add_column(pg, arena, field, err));
         else if (!kn_type_equal(col->type, field->type) || strcmp(col->sql_type, type) != 0)
@@ -157,7 +160,7 @@ static KnCode alter(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColumn
         if (kn_type_field(&schema->root, col->field_id))
             continue;
         KN_FAULT("sink-alter", err);
-        KN_TRY(kn_pg_run(pg, NULL, err, "ALTER TABLE %s DROP COLUMN %s", pg->target,
+        KN_TRY(kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s DROP COLUMN %s", pg->target,
                          kn_pg_ident(arena, col->name)));
     }
     return KN_OK;
@@ -188,9 +191,9 @@ static KnCode has_key_index(KnPg *pg, KnArena *arena, const KnSinkWindow *win, b
     for (size_t i = 0; i < win->n_keys; ++i)
         kn_buf_printf(&names, "%s%s", i ? ", " : "", kn_pg_text(arena, win->keys[i]));
     KN_TRY(kn_buf_check(&names, err));
-    bool nulls = PQserverVersion(pg->conn) >= 150000;
+    bool nulls = PQserverVersion(pg->link.conn) >= 150000;
     KN_TRY(kn_pg_ask(
-        pg, &n, err,
+        &pg->link, &n, err,
         "SELECT count(*) FROM pg_index i WHERE indrelid = %s::regclass AND indisunique AND "
         "indisvalid AND indimmediate AND indpred IS NULL AND indexprs IS NULL AND (NOT EXISTS "
         "(SELECT 1 FROM pg_attribute a WHERE a.attrelid = indrelid AND a.attnum = ANY(indkey) AND "
@@ -222,7 +225,7 @@ KnCode kn_pg_ensure_key(KnPg *pg, const KnSinkWindow *win, KnErr *err)
     KN_TRY(has_key_index(pg, arena, win, &there, err));
     if (there)
         return KN_OK;
-    bool can_null = PQserverVersion(pg->conn) >= 150000;
+    bool can_null = PQserverVersion(pg->link.conn) >= 150000;
     if (!can_null && may_be_null(win))
         return kn_err_set(err, KN_E_REFUSED,
                           "a key may be NULL, and only PostgreSQL 15 and later can tell that two "
@@ -232,8 +235,8 @@ KnCode kn_pg_ensure_key(KnPg *pg, const KnSinkWindow *win, KnErr *err)
     for (size_t i = 0; i < win->n_keys; ++i)
         kn_buf_printf(&list, "%s%s", i ? ", " : "", kn_pg_ident(arena, win->keys[i]));
     KN_TRY(kn_buf_check(&list, err));
-    KnCode rc = kn_pg_run(pg, NULL, err, "CREATE UNIQUE INDEX ON %s (%s)%s", pg->target, list.data,
-                          can_null ? " NULLS NOT DISTINCT" : "");
+    KnCode rc = kn_pg_run(&pg->link, NULL, err, "CREATE UNIQUE INDEX ON %s (%s)%s", pg->target,
+                          list.data, can_null ? " NULLS NOT DISTINCT" : "");
     return rc == KN_OK ? KN_OK : kn_err_wrap(err, rc, "a unique index over the keys %s", list.data);
 }
 
@@ -255,14 +258,14 @@ KnCode kn_pg_evolve(KnPg *pg, const KnSinkWindow *win, KnErr *err)
     KN_ARENA_AUTO arena = kn_arena_new(4096);
     KnPgColumnVec ours = {0};
     bool unknown;
-    KN_TRY(kn_pg_begin(pg, err));
+    KN_TRY(kn_pg_begin(&pg->link, pg->target, err));
     KnCode rc = kn_pg_read_ours(pg, arena, &ours, err);
     if (rc == KN_OK)
         rc = evolve(pg, arena, win, &ours, err);
     if (rc == KN_OK)
-        rc = kn_pg_commit(pg, &unknown, err);
+        rc = kn_pg_commit(&pg->link, &unknown, err);
     if (rc != KN_OK) {
-        kn_pg_rollback(pg);
+        kn_pg_rollback(&pg->link);
         rc = kn_err_wrap(err, rc, "target %s cannot follow the source", pg->target);
     }
     kn_vec_done(&ours);

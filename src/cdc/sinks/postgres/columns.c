@@ -14,28 +14,7 @@
 #include "base/json.h"
 #include "cdc/sinks/postgres/postgres_internal.h"
 
-#define NAME_BYTES  63
 #define MAX_COLUMNS 1600
-
-/* ---- names ---- */
-
-static KnCode check_name(const char *what, const char *name, KnErr *err)
-{
-    static const char *const SYSTEM[] = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"};
-    if (strlen(name) > NAME_BYTES)
-        return kn_err_set(err, KN_E_REFUSED,
-                          "%s %s: names in PostgreSQL have at most %d bytes, this one has %zu: "
-                          "rename it",
-                          what, name, NAME_BYTES, strlen(name));
-    for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); ++i)
-        if (strcmp(name, SYSTEM[i]) == 0)
-            return kn_err_set(err, KN_E_REFUSED,
-                              "%s %s: PostgreSQL keeps this name for itself: rename it", what,
-                              name);
-    if (name[0] == '\0')
-        return kn_err_set(err, KN_E_REFUSED, "a %s has an empty name: rename it", what);
-    return KN_OK;
-}
 
 static bool is_key(const KnSinkWindow *win, const char *name)
 {
@@ -50,7 +29,7 @@ static KnCode check_key(KnPg *pg, const KnSinkWindow *win, const KnField *field,
 {
     KnTypeKind kind = field->type->kind;
     bool nanos = kind == KN_TYPE_TIMESTAMP_NS || kind == KN_TYPE_TIMESTAMPTZ_NS;
-    if (!nanos || pg->place.nanos != KN_PG_NANOS_TRUNCATE || !is_key(win, field->name))
+    if (!nanos || pg->link.place.nanos != KN_PG_NANOS_TRUNCATE || !is_key(win, field->name))
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED,
                       "column %s is a key: its nanoseconds may not be truncated: use "
@@ -61,8 +40,8 @@ static KnCode check_key(KnPg *pg, const KnSinkWindow *win, const KnField *field,
 static KnCode check_schema(KnPg *pg, KnArena *arena, const KnSinkWindow *win, KnErr *err)
 {
     const KnType *root = &win->schema->root;
-    KN_TRY(check_name("schema", pg->schema_name, err));
-    KN_TRY(check_name("table", pg->table_name, err));
+    KN_TRY(kn_pg_check_name("schema", pg->schema_name, err));
+    KN_TRY(kn_pg_check_name("table", pg->table_name, err));
     if (root->n_fields == 0)
         return kn_err_set(err, KN_E_REFUSED, "the source has no columns to deliver");
     if (root->n_fields > MAX_COLUMNS)
@@ -70,8 +49,8 @@ static KnCode check_schema(KnPg *pg, KnArena *arena, const KnSinkWindow *win, Kn
                           root->n_fields, MAX_COLUMNS);
     for (size_t i = 0; i < root->n_fields; ++i) {
         const char *type;
-        KN_TRY(check_name("column", root->fields[i].name, err));
-        KN_TRY(kn_pg_type(arena, &root->fields[i], pg->place.nanos, &type, err));
+        KN_TRY(kn_pg_check_name("column", root->fields[i].name, err));
+        KN_TRY(kn_pg_type(arena, &root->fields[i], pg->link.place.nanos, &type, err));
         KN_TRY(check_key(pg, win, &root->fields[i], err));
     }
     return KN_OK;
@@ -99,7 +78,7 @@ static KnCode parse_field(KnPg *pg, KnArena *arena, const char *text, KnPgColumn
     if (rc == KN_OK && schema->root.n_fields != 1)
         rc = kn_err_set(err, KN_E_CORRUPT, "not one field");
     if (rc != KN_OK)
-        return kn_err_wrap(err, KN_E_CORRUPT, "%s: table %s", pg->place.where, pg->columns);
+        return kn_err_wrap(err, KN_E_CORRUPT, "%s: table %s", pg->link.place.where, pg->columns);
     col->type = schema->root.fields[0].type;
     return KN_OK;
 }
@@ -111,7 +90,7 @@ KnCode kn_pg_read_ours(KnPg *pg, KnArena *arena, KnPgColumnVec *ret, KnErr *err)
     KN_TRY(kn_pg_has_table(pg, "_knut_columns", &there, err));
     if (!there)
         return KN_OK;
-    KN_TRY(kn_pg_run(pg, &res, err,
+    KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT field_id, name, type, field FROM %s WHERE target = %s ORDER BY "
                      "position, field_id",
                      pg->columns, kn_pg_text(arena, pg->target)));
@@ -131,7 +110,7 @@ KnCode kn_pg_read_ours(KnPg *pg, KnArena *arena, KnPgColumnVec *ret, KnErr *err)
 static KnCode read_actual(KnPg *pg, KnArena *arena, KnPgColumnVec *ret, KnErr *err)
 {
     KN_PG_AUTO res = NULL;
-    KN_TRY(kn_pg_run(pg, &res, err,
+    KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE "
                      "attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
                      kn_pg_text(arena, pg->target)));
@@ -160,16 +139,6 @@ static const KnPgColumn *find_name(const KnPgColumnVec *cols, const char *name)
 
 /* ---- may it be ---- */
 
-/* Types that take the binary values of ours as they are, and compare alike. */
-static bool takes(const char *actual, const char *want)
-{
-    if (strcmp(actual, want) == 0)
-        return true;
-    if (strcmp(want, "text") == 0)
-        return strcmp(actual, "character varying") == 0;
-    return strncmp(want, "numeric(", 8) == 0 && strcmp(actual, "numeric") == 0;
-}
-
 /* A target that was not made by us. */
 static KnCode compare_actual(KnPg *pg, KnArena *arena, const KnSchema *schema,
                              const KnPgColumnVec *actual, KnBuf *diff, KnErr *err)
@@ -178,8 +147,8 @@ static KnCode compare_actual(KnPg *pg, KnArena *arena, const KnSchema *schema,
         const KnField *field = &schema->root.fields[i];
         const KnPgColumn *col = find_name(actual, field->name);
         const char *want;
-        KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &want, err));
-        if (!col || !takes(col->sql_type, want))
+        KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &want, err));
+        if (!col || !kn_pg_takes(col->sql_type, want))
             kn_sink_add_difference(diff, field->name, want, col ? col->sql_type : "absent");
     }
     return KN_OK;
@@ -190,7 +159,7 @@ static void compare_kept(const KnPgColumnVec *ours, const KnPgColumnVec *actual,
 {
     kn_vec_foreach (ours, mine) {
         const KnPgColumn *col = find_name(actual, mine->name);
-        if (!col || !takes(col->sql_type, mine->sql_type))
+        if (!col || !kn_pg_takes(col->sql_type, mine->sql_type))
             kn_buf_printf(diff, "%scolumn %s: delivered as %s, %s now", diff->len ? "; " : "",
                           mine->name, mine->sql_type, col ? col->sql_type : "absent");
     }
@@ -204,7 +173,7 @@ static KnCode compare_ours(KnPg *pg, KnArena *arena, const KnSchema *schema,
         const KnField *field = &schema->root.fields[i];
         const KnPgColumn *col = find_id(ours, field->id);
         const char *want;
-        KN_TRY(kn_pg_type(arena, field, pg->place.nanos, &want, err));
+        KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &want, err));
         if (col && (!kn_pg_convert(arena, "x", col->type, field->type) ||
                     (kn_type_equal(col->type, field->type) && strcmp(want, col->sql_type) != 0)))
             kn_sink_add_difference(diff, field->name, want, col->sql_type);
@@ -222,7 +191,7 @@ static KnCode refuse_required(KnPg *pg, KnArena *arena, const KnSchema *schema, 
         kn_buf_printf(&names, "%s%s", i ? ", " : "",
                       kn_pg_text(arena, schema->root.fields[i].name));
     KN_TRY(kn_buf_check(&names, err));
-    KN_TRY(kn_pg_run(pg, &res, err,
+    KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT string_agg(attname, ', ') FROM pg_attribute WHERE attrelid = "
                      "%s::regclass AND attnum > 0 AND NOT attisdropped AND attnotnull AND NOT "
                      "atthasdef AND attidentity = '' AND attname NOT IN (%s)",
@@ -232,7 +201,7 @@ static KnCode refuse_required(KnPg *pg, KnArena *arena, const KnSchema *schema, 
     return kn_err_set(err, KN_E_REFUSED,
                       "target %s in %s: the source has no column %s, which must not be NULL there: "
                       "drop it, give it a default, or choose another --target",
-                      pg->target, pg->place.where, PQgetvalue(res, 0, 0));
+                      pg->target, pg->link.place.where, PQgetvalue(res, 0, 0));
 }
 
 static KnCode compare(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColumnVec *ours,
@@ -248,8 +217,8 @@ static KnCode compare(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColu
     else
         KN_TRY(compare_actual(pg, arena, schema, actual, &diff, err));
     if (diff.len)
-        return kn_err_set(err, KN_E_REFUSED, "target %s in %s: %s", pg->target, pg->place.where,
-                          diff.data);
+        return kn_err_set(err, KN_E_REFUSED, "target %s in %s: %s", pg->target,
+                          pg->link.place.where, diff.data);
     return ours->len ? KN_OK : refuse_required(pg, arena, schema, err);
 }
 
@@ -263,7 +232,7 @@ KnCode kn_pg_check_columns(KnPg *pg, const KnSinkWindow *win, KnErr *err)
     if (!there && !win->first)
         return kn_err_set(err, KN_E_REFUSED,
                           "target %s in %s is gone, with what was delivered into it: " KN_PG_RELOAD,
-                          pg->target, pg->place.where);
+                          pg->target, pg->link.place.where);
     bool looks = there && !win->clear; /* a target that is cleared takes any columns */
     KnCode rc = looks ? compare(pg, arena, win->schema, &ours, &actual, err) : KN_OK;
     kn_vec_done(&ours);

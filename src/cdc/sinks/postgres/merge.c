@@ -13,7 +13,8 @@
  * equal (NULLS NOT DISTINCT). Whole rows are compared as records, whose equality takes NULL for
  * equal and which can be hashed.
  *
- * Rows are encoded and sent in pieces of at most PIECE bytes (or one row); nothing is collected.
+ * Rows are encoded and sent in pieces of at most KN_PG_PIECE bytes (or one row); nothing is
+ * collected.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,18 +23,9 @@
 #include "base/fault.h"
 #include "cdc/sinks/postgres/postgres_internal.h"
 
-#define PIECE ((size_t)256 << 10)
 #define STAGE "pg_temp._knut_stage"
 
 /* ---- copying ---- */
-
-static KnCode send_piece(KnPg *pg, KnBuf *buf, KnErr *err)
-{
-    if (buf->len && PQputCopyData(pg->conn, buf->data, (int)buf->len) != 1)
-        return kn_pg_error(pg, NULL, err);
-    kn_buf_reset(buf);
-    return KN_OK;
-}
 
 static KnCode send_batch(KnPgLoad *load, KnPgEncoder *enc, const KnBatch *batch, KnBuf *buf,
                          KnErr *err)
@@ -42,10 +34,10 @@ static KnCode send_batch(KnPgLoad *load, KnPgEncoder *enc, const KnBatch *batch,
     KnCode rc = kn_pg_encode_batch(enc, batch, err);
     for (size_t i = 0; rc == KN_OK && i < kn_batch_rows(batch); ++i) {
         rc = kn_pg_encode_row(enc, i, buf, err);
-        if (rc != KN_OK || buf->len < PIECE)
+        if (rc != KN_OK || buf->len < KN_PG_PIECE)
             continue;
         int64_t from = kn_clock_mono_us();
-        KN_TRY(send_piece(load->pg, buf, err));
+        KN_TRY(kn_pg_copy_send(&load->pg->link, buf, err));
         sending += kn_clock_mono_us() - from;
     }
     kn_row_source_encoded(load->rows, kn_clock_mono_us() - began - sending);
@@ -59,7 +51,7 @@ static KnCode send_rows(KnPgLoad *load, KnErr *err)
     KnPgEncoder enc = {.fields = root->fields,
                        .n_fields = root->n_fields,
                        .positions = load->rows->positions,
-                       .nanos = load->pg->place.nanos};
+                       .nanos = load->pg->link.place.nanos};
     enc.vecs = kn_arena_zalloc(load->arena, (root->n_fields + 2) * sizeof(*enc.vecs));
     KN_BUF_AUTO buf;
     kn_buf_init(&buf, (size_t)1 << 30);
@@ -75,29 +67,7 @@ static KnCode send_rows(KnPgLoad *load, KnErr *err)
         load->taken += (int64_t)kn_batch_rows(batch);
     }
     kn_pg_encode_trailer(&buf);
-    return send_piece(load->pg, &buf, err);
-}
-
-/* The end of a COPY, and what the server says of it. */
-static KnCode end_copy(KnPgLoad *load, KnCode sent, KnErr *err)
-{
-    KnPg *pg = load->pg;
-    bool told = PQputCopyEnd(pg->conn, sent == KN_OK ? NULL : "the source failed") == 1;
-    KnCode rc = sent;
-    for (;;) {
-        KN_PG_AUTO res = PQgetResult(pg->conn);
-        if (!res)
-            break;
-        /* The server's reason counts for more than a pipe that broke. */
-        bool ours = load->source_failed;
-        if (PQresultStatus(res) == PGRES_FATAL_ERROR && !ours)
-            rc = kn_pg_error(pg, res, err);
-        if (PQresultStatus(res) == PGRES_COPY_IN) /* the connection is out of step */
-            return kn_err_set(err, KN_E_IO, "%s: the copy did not end", pg->place.where);
-    }
-    if (rc == KN_OK && !told)
-        rc = kn_pg_error(pg, NULL, err);
-    return rc;
+    return kn_pg_copy_send(&load->pg->link, &buf, err);
 }
 
 /* "a, b, c", with prefix "x." where given. */
@@ -117,10 +87,10 @@ static KnCode copy_into(KnPgLoad *load, const char *table, bool stage, KnErr *er
 {
     bool positions = stage && load->rows->positions;
     KN_PG_AUTO res = NULL;
-    KN_TRY(kn_pg_run(load->pg, &res, err, "COPY %s(%s%s) FROM STDIN (FORMAT binary)", table,
+    KN_TRY(kn_pg_run(&load->pg->link, &res, err, "COPY %s(%s%s) FROM STDIN (FORMAT binary)", table,
                      column_list(load, ""), positions ? ", _knut_task, _knut_pos" : ""));
-    KnCode rc = end_copy(load, send_rows(load, err), err);
-    KN_TRY(rc);
+    KnCode sent = send_rows(load, err);
+    KN_TRY(kn_pg_copy_end(&load->pg->link, sent, load->source_failed, err));
     if (load->taken != load->chunk->rows)
         return kn_err_set(err, KN_E_CORRUPT,
                           "chunk %" PRId64 ": %" PRId64 " rows came, %" PRId64 " were planned",
@@ -137,7 +107,7 @@ static KnCode fill_stage(KnPgLoad *load, KnErr *err)
     kn_buf_text(&sql, "CREATE TEMPORARY TABLE _knut_stage(");
     for (size_t i = 0; i < root->n_fields; ++i) {
         const char *type;
-        KN_TRY(kn_pg_type(load->arena, &root->fields[i], load->pg->place.nanos, &type, err));
+        KN_TRY(kn_pg_type(load->arena, &root->fields[i], load->pg->link.place.nanos, &type, err));
         kn_buf_text(&sql, i ? ", " : "");
         kn_sql_ident(&sql, kn_str(root->fields[i].name));
         kn_buf_printf(&sql, " %s", type);
@@ -145,7 +115,7 @@ static KnCode fill_stage(KnPgLoad *load, KnErr *err)
     kn_buf_printf(&sql, "%s) ON COMMIT DROP",
                   load->rows->positions ? ", _knut_task bigint, _knut_pos bigint" : "");
     KN_TRY(kn_buf_check(&sql, err));
-    KN_TRY(kn_pg_exec(load->pg, sql.data, NULL, err));
+    KN_TRY(kn_pg_exec(&load->pg->link, sql.data, NULL, err));
     return copy_into(load, STAGE, true, err);
 }
 
@@ -195,14 +165,14 @@ static KnCode insert_keyed(KnPgLoad *load, KnErr *err)
     const char *cols = column_list(load, ""), *keys = key_list(load);
     const char *insert =
         kn_arena_printf(load->arena, "ON CONFLICT (%s) %s", keys, conflict_action(load));
-    KN_TRY(kn_pg_run(pg, NULL, err, "SAVEPOINT knut_insert"));
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "SAVEPOINT knut_insert"));
     KnErr why = {0};
     const char *sql = kn_arena_printf(load->arena, "INSERT INTO %s(%s) SELECT %s FROM " STAGE " %s",
                                       pg->target, cols, cols, insert);
-    res = PQexec(pg->conn, sql);
+    res = PQexec(pg->link.conn, sql);
     if (PQresultStatus(res) == PGRES_COMMAND_OK)
-        return kn_pg_run(pg, NULL, err, "RELEASE SAVEPOINT knut_insert");
-    KnCode rc = kn_pg_error(pg, res, &why);
+        return kn_pg_run(&pg->link, NULL, err, "RELEASE SAVEPOINT knut_insert");
+    KnCode rc = kn_pg_error(&pg->link, res, &why);
     if (!kn_pg_sqlstate_is(res, "21000")) {
         if (err)
             *err = why;
@@ -212,8 +182,8 @@ static KnCode insert_keyed(KnPgLoad *load, KnErr *err)
         return kn_err_set(err, KN_E_CORRUPT,
                           "chunk %" PRId64 ": a key comes twice in computed rows",
                           load->chunk->number);
-    KN_TRY(kn_pg_run(pg, NULL, err, "ROLLBACK TO SAVEPOINT knut_insert"));
-    return kn_pg_run(pg, NULL, err,
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "ROLLBACK TO SAVEPOINT knut_insert"));
+    return kn_pg_run(&pg->link, NULL, err,
                      "INSERT INTO %s(%s) SELECT DISTINCT ON (%s) %s FROM " STAGE
                      " ORDER BY %s, _knut_task DESC, _knut_pos DESC %s",
                      pg->target, cols, keys, cols, keys, insert);
@@ -247,16 +217,16 @@ static KnCode delete_keyed(KnPgLoad *load, KnErr *err)
     KnPg *pg = load->pg;
     int64_t nulls;
     KN_TRY(fill_stage(load, err));
-    KN_TRY(kn_pg_run(pg, NULL, err, "ANALYZE " STAGE));
-    KN_TRY(kn_pg_run(pg, NULL, err, "DELETE FROM %s t USING " STAGE " s WHERE %s", pg->target,
-                     key_match(load, "=")));
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "ANALYZE " STAGE));
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "DELETE FROM %s t USING " STAGE " s WHERE %s",
+                     pg->target, key_match(load, "=")));
     const char *has_null = key_has_null(load), *keys = key_list(load);
-    KN_TRY(kn_pg_ask(pg, &nulls, err,
+    KN_TRY(kn_pg_ask(&pg->link, &nulls, err,
                      "SELECT count(*) FROM (SELECT 1 FROM " STAGE " WHERE %s LIMIT 1) r",
                      has_null));
     if (nulls == 0)
         return KN_OK;
-    return kn_pg_run(pg, NULL, err,
+    return kn_pg_run(&pg->link, NULL, err,
                      "DELETE FROM %s t USING (SELECT DISTINCT %s FROM " STAGE
                      " WHERE %s) s WHERE %s",
                      pg->target, keys, has_null, key_match(load, "IS NOT DISTINCT FROM"));
@@ -272,7 +242,7 @@ static KnCode cast_list(KnPgLoad *load, const char **ret, KnErr *err)
     kn_buf_init(&buf, (size_t)4 << 20);
     for (size_t i = 0; i < root->n_fields; ++i) {
         const char *type, *name = kn_pg_ident(load->arena, root->fields[i].name);
-        KN_TRY(kn_pg_type(load->arena, &root->fields[i], load->pg->place.nanos, &type, err));
+        KN_TRY(kn_pg_type(load->arena, &root->fields[i], load->pg->link.place.nanos, &type, err));
         kn_buf_printf(&buf, "%s%s::%s AS %s", i ? ", " : "", name, type, name);
     }
     KN_TRY(kn_buf_check(&buf, err));
@@ -289,11 +259,11 @@ static KnCode delete_rows(KnPgLoad *load, KnErr *err)
     int64_t gone = 0;
     KN_TRY(cast_list(load, &casts, err));
     KN_TRY(fill_stage(load, err));
-    KN_TRY(kn_pg_run(pg, NULL, err, "ANALYZE " STAGE));
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "ANALYZE " STAGE));
     /* The planner does not hash anonymous records by itself. */
-    bool hashes = PQserverVersion(pg->conn) >= 140000;
+    bool hashes = PQserverVersion(pg->link.conn) >= 140000;
     KN_TRY(kn_pg_run(
-        pg, &res, err,
+        &pg->link, &res, err,
         "DELETE FROM %s t USING (SELECT rid, tid FROM (SELECT x.rid, x.tid, y.n, row_number() OVER "
         "(PARTITION BY y.id) AS nth FROM (SELECT o.ctid AS rid, o.tableoid AS tid, _knut_r FROM %s "
         "o, LATERAL (SELECT %s) _knut_r) x JOIN (SELECT row_number() OVER () AS id, k._knut_r, k.n "
@@ -307,7 +277,7 @@ static KnCode delete_rows(KnPgLoad *load, KnErr *err)
         return kn_err_set(err, KN_E_CORRUPT,
                           "target %s in %s: of %" PRId64 " rows to delete only %" PRId64
                           " are there: it is not what was delivered; " KN_PG_RELOAD,
-                          pg->target, pg->place.where, load->taken, gone);
+                          pg->target, pg->link.place.where, load->taken, gone);
     return KN_OK;
 }
 

@@ -42,7 +42,7 @@ static KnCode identify(const KnSinkOptions *opts, KnArena *arena, const char **r
 static void close_sink(KnSink *base)
 {
     KnPg *pg = (KnPg *)base;
-    kn_pg_disconnect(pg);
+    kn_pg_disconnect(&pg->link);
     (void)kn_arena_free(pg->win_arena);
     (void)kn_arena_free(pg->arena);
     free(pg);
@@ -67,11 +67,11 @@ static KnCode open_sink(const KnSinkOptions *opts, KnSink **ret, KnErr *err)
     pg->base.ops = &kn_sink_postgres;
     pg->arena = kn_arena_new(1024);
     pg->delivery = kn_arena_strdup(pg->arena, opts->delivery);
-    KnCode rc = kn_pg_place_parse(pg->arena, opts->place, &pg->place, err);
+    KnCode rc = kn_pg_place_parse(pg->arena, opts->place, &pg->link.place, err);
     if (rc == KN_OK)
         rc = name_target(pg, opts, err);
     if (rc == KN_OK)
-        rc = kn_pg_need(pg, err);
+        rc = kn_pg_need(&pg->link, err);
     if (rc != KN_OK) {
         close_sink(&pg->base);
         return rc;
@@ -85,7 +85,7 @@ static KnCode open_sink(const KnSinkOptions *opts, KnSink **ret, KnErr *err)
 static KnCode probe(KnSink *base, const KnSinkWindow *win, KnErr *err)
 {
     KnPg *pg = (KnPg *)base;
-    KN_TRY(kn_pg_need(pg, err));
+    KN_TRY(kn_pg_need(&pg->link, err));
     return kn_pg_check_columns(pg, win, err);
 }
 
@@ -127,7 +127,7 @@ static KnCode load_chunk(KnPgLoad *load, KnVerdict *ret, KnErr *err)
 static KnCode commit(KnPg *pg, const KnVerdict *made, KnVerdict *ret, KnErr *err)
 {
     bool unknown;
-    KnCode rc = kn_pg_commit(pg, &unknown, err);
+    KnCode rc = kn_pg_commit(&pg->link, &unknown, err);
     if (rc == KN_OK || unknown)
         ret->kind = KN_VERDICT_UNKNOWN;
     KN_TRY(rc);
@@ -144,17 +144,17 @@ static KnCode load(KnSink *base, const KnSinkChunk *chunk, const KnRowSource *ro
     KnPgLoad ld = {.pg = pg, .arena = arena, .chunk = chunk, .rows = rows};
     KnVerdict made = {.kind = KN_VERDICT_FAILED};
     *ret = (KnVerdict){.kind = KN_VERDICT_FAILED};
-    KN_TRY(kn_pg_begin(pg, err));
+    KN_TRY(kn_pg_begin(&pg->link, pg->target, err));
     KnCode rc = load_chunk(&ld, &made, err);
     if (rc == KN_OK && made.kind == KN_VERDICT_DUPLICATE) {
-        kn_pg_rollback(pg);
+        kn_pg_rollback(&pg->link);
         *ret = made;
         return KN_OK;
     }
     if (rc == KN_OK)
         rc = commit(pg, &made, ret, err);
     if (rc != KN_OK)
-        kn_pg_rollback(pg);
+        kn_pg_rollback(&pg->link);
     if (rc == KN_OK || ld.source_failed)
         return rc;
     return kn_err_wrap(err, rc, "target %s", pg->target);
@@ -164,9 +164,9 @@ static KnCode find(KnSink *base, const char *label, bool *ret_found, int64_t *re
 {
     KnPg *pg = (KnPg *)base;
     int64_t seq;
-    KN_TRY(kn_pg_begin(pg, err));
+    KN_TRY(kn_pg_begin(&pg->link, pg->target, err));
     KnCode rc = kn_pg_find_label(pg, label, &seq, ret_rows, err);
-    kn_pg_rollback(pg);
+    kn_pg_rollback(&pg->link);
     KN_TRY(rc);
     *ret_found = seq >= 0;
     return KN_OK;

@@ -9,34 +9,18 @@
  *
  * A KnPg belongs to one thread at a time.
  */
-#include <postgresql/libpq-fe.h>
-
 #include "base/vec.h"
 #include "cdc/sink.h"
-#include "cdc/sinks/postgres/encode.h"
 #include "engine/engine.h"
+#include "postgres/encode.h"
+#include "postgres/link.h"
 
 #define KN_PG_RELOAD "run `knut cdc reload` to deliver the table anew"
-
-/* The place of a sink's spec, read. In an arena. */
-typedef struct KnPgPlace {
-    const char *where;           /* "postgresql://host:port/db": identity and messages */
-    const char *const *keywords; /* for PQconnectdbParams(), NULL at the end */
-    const char *const *values;   /* beside them */
-    KnPgNanos nanos;
-} KnPgPlace;
-/** "//HOST:PORT/DB?sslmode=...&nanoseconds=...": KN_E_INVAL when it holds a user or a password, an
- * option that is not one of those allowed, or names no database (PGDATABASE and a service count).
- * Messages repeat nothing that may be secret. */
-KN_NODISCARD KnCode kn_pg_place_parse(KnArena *arena, const char *place, KnPgPlace *ret,
-                                      KnErr *err);
 
 typedef struct KnPg {
     KnSink base;
     KnArena *arena; /* lives as long as the sink */
-    KnPgPlace place;
-    PGconn *conn;       /* NULL before the first and after a lost connection */
-    bool was_connected; /* by this sink, at least once */
+    KnPgLink link;
     const char *delivery;
     const char *schema_name, *table_name;
     const char *target;          /* quoted "schema"."table": for SQL and as the key in our tables */
@@ -48,35 +32,6 @@ typedef struct KnPg {
     size_t n_keys;
     const char *const *keys;
 } KnPg;
-
-/* ---- connection.c ---- */
-/** A connection that answered last time, or a new one; a server that is starting or gone is tried
- * again for a few seconds. */
-KN_NODISCARD KnCode kn_pg_need(KnPg *pg, KnErr *err);
-void kn_pg_disconnect(KnPg *pg);
-/** Runs printf-like SQL; ret (may be NULL) is cleared by the caller. */
-KN_NODISCARD KnCode kn_pg_run(KnPg *pg, PGresult **ret, KnErr *err, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-/** The first column of the first row, or -1 without a row. */
-KN_NODISCARD KnCode kn_pg_ask(KnPg *pg, int64_t *ret, KnErr *err, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-/** The same for a SQL text of any length. */
-KN_NODISCARD KnCode kn_pg_exec(KnPg *pg, const char *sql, PGresult **ret, KnErr *err);
-/** Fills err from a failed result, or from the connection (res NULL). */
-KnCode kn_pg_error(KnPg *pg, const PGresult *res, KnErr *err);
-bool kn_pg_lost(const KnPg *pg);
-bool kn_pg_sqlstate_is(const PGresult *res, const char *state);
-void kn_pg_clear(PGresult **res);
-#define KN_PG_AUTO __attribute__((cleanup(kn_pg_clear))) PGresult *
-/** BEGIN and the target's lock: nobody else loads into it, and a load whose answer was lost is over
- * when it is had. */
-KN_NODISCARD KnCode kn_pg_begin(KnPg *pg, KnErr *err);
-/** ret_unknown (written always): the answer was lost, it may have been applied. The code is then
- * one that may be tried again: whoever comes next looks for what was to be committed. */
-KN_NODISCARD KnCode kn_pg_commit(KnPg *pg, bool *ret_unknown, KnErr *err);
-void kn_pg_rollback(KnPg *pg);
-const char *kn_pg_ident(KnArena *arena, const char *name);
-const char *kn_pg_text(KnArena *arena, const char *text);
 
 /* ---- target.c ---- */
 KN_NODISCARD KnCode kn_pg_claim(KnPg *pg, const KnSinkWindow *win, KnErr *err);

@@ -20,7 +20,7 @@ static KnCode relation_kind(KnPg *pg, const char *table, char *ret, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(512);
     KN_PG_AUTO res = NULL;
-    KN_TRY(kn_pg_run(pg, &res, err,
+    KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = "
                      "c.relnamespace WHERE n.nspname = %s AND c.relname = %s",
                      kn_pg_text(arena, pg->schema_name), kn_pg_text(arena, table)));
@@ -39,7 +39,7 @@ KnCode kn_pg_has_table(KnPg *pg, const char *table, bool *ret, KnErr *err)
         return kn_err_set(err, KN_E_REFUSED,
                           "target \"%s\".\"%s\" in %s is no table: drop it, or choose another "
                           "--target",
-                          pg->schema_name, table, pg->place.where);
+                          pg->schema_name, table, pg->link.place.where);
     *ret = kind != '\0';
     return KN_OK;
 }
@@ -54,14 +54,16 @@ KnCode kn_pg_find_label(KnPg *pg, const char *label, int64_t *ret_seq, int64_t *
     if (!there)
         return KN_OK;
     const char *text = kn_pg_text(arena, label);
-    KN_TRY(kn_pg_ask(pg, ret_seq, err, "SELECT seq FROM %s WHERE label = %s", pg->loads, text));
-    return kn_pg_ask(pg, ret_rows, err, "SELECT rows FROM %s WHERE label = %s", pg->loads, text);
+    KN_TRY(
+        kn_pg_ask(&pg->link, ret_seq, err, "SELECT seq FROM %s WHERE label = %s", pg->loads, text));
+    return kn_pg_ask(&pg->link, ret_rows, err, "SELECT rows FROM %s WHERE label = %s", pg->loads,
+                     text);
 }
 
 KnCode kn_pg_record_load(KnPg *pg, const char *label, int64_t rows, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(1024);
-    return kn_pg_run(pg, NULL, err,
+    return kn_pg_run(&pg->link, NULL, err,
                      "INSERT INTO %s(seq, label, delivery, target, win, rows) SELECT "
                      "coalesce(max(seq), 0) + 1, %s, %s, %s, %s, %" PRId64
                      " FROM %s WHERE target = %s",
@@ -76,7 +78,7 @@ static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr 
 {
     KN_ARENA_AUTO arena = kn_arena_new(1024);
     int64_t others;
-    KN_TRY(kn_pg_ask(pg, &others, err,
+    KN_TRY(kn_pg_ask(&pg->link, &others, err,
                      "SELECT count(*) FROM %s WHERE target = %s AND seq > %" PRId64
                      " AND win <> %s",
                      pg->loads, kn_pg_text(arena, pg->target), seq, kn_pg_text(arena, win->id)));
@@ -86,7 +88,7 @@ static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr 
                       "target %s in %s has %" PRId64
                       " loads that this state file does not know of (an older state file, or a "
                       "second delivery into the same target): " KN_PG_RELOAD,
-                      pg->target, pg->place.where, others);
+                      pg->target, pg->link.place.where, others);
 }
 
 static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
@@ -97,14 +99,14 @@ static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
     if (!there)
         return kn_err_set(err, KN_E_REFUSED,
                           "target %s in %s is gone, with what was delivered into it: " KN_PG_RELOAD,
-                          pg->target, pg->place.where);
+                          pg->target, pg->link.place.where);
     if (win->expect_label)
         KN_TRY(kn_pg_find_label(pg, win->expect_label, &seq, &rows, err));
     if (seq < 0)
         return kn_err_set(err, KN_E_REFUSED,
                           "target %s in %s does not have the last load that was proven (%s): the "
                           "database was replaced or restored; " KN_PG_RELOAD,
-                          pg->target, pg->place.where,
+                          pg->target, pg->link.place.where,
                           win->expect_label ? win->expect_label : "none");
     return check_later(pg, win, seq, err);
 }
@@ -114,8 +116,8 @@ static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 KnCode kn_pg_require_empty(KnPg *pg, bool *ret_empty, KnErr *err)
 {
     int64_t rows;
-    KN_TRY(
-        kn_pg_ask(pg, &rows, err, "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 1) r", pg->target));
+    KN_TRY(kn_pg_ask(&pg->link, &rows, err, "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 1) r",
+                     pg->target));
     *ret_empty = rows == 0;
     return KN_OK;
 }
@@ -129,7 +131,7 @@ static KnCode check_empty(KnPg *pg, KnErr *err)
     return kn_err_set(err, KN_E_REFUSED,
                       "target %s in %s has rows that this delivery did not load: name an empty "
                       "target, or run `knut cdc reload` to have it cleared and filled",
-                      pg->target, pg->place.where);
+                      pg->target, pg->link.place.where);
 }
 
 /* Two deliveries that start at once must not both make what both find absent. Rights to create a
@@ -140,17 +142,18 @@ static KnCode create_loads(KnPg *pg, KnErr *err)
     bool there = false;
     int64_t schema;
     const char *name = kn_pg_text(arena, pg->schema_name);
-    KN_TRY(
-        kn_pg_run(pg, NULL, err, "SELECT pg_advisory_xact_lock(1802401141, hashtext(%s))", name));
-    KN_TRY(
-        kn_pg_ask(pg, &schema, err, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", name));
+    KN_TRY(kn_pg_run(&pg->link, NULL, err, "SELECT pg_advisory_xact_lock(1802401141, hashtext(%s))",
+                     name));
+    KN_TRY(kn_pg_ask(&pg->link, &schema, err,
+                     "SELECT count(*) FROM pg_namespace WHERE nspname = %s", name));
     if (schema == 0)
-        KN_TRY(kn_pg_run(pg, NULL, err, "CREATE SCHEMA %s", kn_pg_ident(arena, pg->schema_name)));
+        KN_TRY(kn_pg_run(&pg->link, NULL, err, "CREATE SCHEMA %s",
+                         kn_pg_ident(arena, pg->schema_name)));
     KN_TRY(kn_pg_has_table(pg, "_knut_loads", &there, err));
     if (there)
         return KN_OK;
     return kn_pg_run(
-        pg, NULL, err,
+        &pg->link, NULL, err,
         "CREATE TABLE %s(seq bigint NOT NULL, label text NOT NULL UNIQUE, delivery text "
         "NOT NULL, target text NOT NULL, win text NOT NULL, rows bigint NOT NULL, "
         "loaded_at timestamp with time zone NOT NULL DEFAULT now(), PRIMARY KEY "
@@ -167,7 +170,7 @@ static KnCode take_target(KnPg *pg, const KnSinkWindow *win, KnErr *err)
     if (!there)
         KN_TRY(kn_pg_create_target(pg, win->schema, err));
     else if (win->clear)
-        KN_TRY(kn_pg_run(pg, NULL, err, "DELETE FROM %s", pg->target));
+        KN_TRY(kn_pg_run(&pg->link, NULL, err, "DELETE FROM %s", pg->target));
     else
         KN_TRY(check_empty(pg, err));
     KN_TRY(kn_pg_record_load(pg, win->claim_label, 0, err));
@@ -192,11 +195,11 @@ static KnCode claim(KnPg *pg, const KnSinkWindow *win, bool *ret_took, KnErr *er
 KnCode kn_pg_claim(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 {
     bool took, unknown;
-    KN_TRY(kn_pg_begin(pg, err));
+    KN_TRY(kn_pg_begin(&pg->link, pg->target, err));
     KnCode rc = claim(pg, win, &took, err);
     if (rc == KN_OK)
-        rc = kn_pg_commit(pg, &unknown, err);
+        rc = kn_pg_commit(&pg->link, &unknown, err);
     if (rc != KN_OK)
-        kn_pg_rollback(pg);
+        kn_pg_rollback(&pg->link);
     return rc == KN_OK && took ? kn_fault_at("sink-claim-after-commit", err) : rc;
 }

@@ -7,7 +7,7 @@
  * digits with the weight of the first (numeric.c, numeric_recv). Nested values are jsonb: a version
  * byte and JSON as docs/output.md spells it.
  */
-#include "cdc/sinks/postgres/encode.h"
+#include "postgres/encode.h"
 
 #include <endian.h>
 #include <inttypes.h>
@@ -95,6 +95,15 @@ KnCode kn_pg_type(KnArena *arena, const KnField *field, KnPgNanos nanos, const c
                                                      field->type->precision, field->type->scale)
                                    : NAMES[kind];
     return KN_OK;
+}
+
+bool kn_pg_takes(const char *actual, const char *want)
+{
+    if (strcmp(actual, want) == 0)
+        return true;
+    if (strcmp(want, "text") == 0)
+        return strcmp(actual, "character varying") == 0;
+    return strncmp(want, "numeric(", 8) == 0 && strcmp(actual, "numeric") == 0;
 }
 
 /* ---- bytes ---- */

@@ -26,6 +26,10 @@ KN_NODISCARD KnCode kn_pg_nanos_parse(KnStr text, KnPgNanos *ret, KnErr *err);
 KN_NODISCARD KnCode kn_pg_type(KnArena *arena, const KnField *field, KnPgNanos nanos,
                                const char **ret, KnErr *err);
 
+/** Does a column of the type actual take the bytes of one of ours as they are, and compare alike?
+ * Both as format_type() spells them. */
+bool kn_pg_takes(const char *actual, const char *want);
+
 /* Rows on their way. */
 typedef struct KnPgEncoder {
     const KnField *fields;

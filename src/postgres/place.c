@@ -7,10 +7,11 @@
  * a password in the text is refused, since the text is seen in process lists, reports and the
  * journal; and libpq's own messages about a bad text are not shown, since they repeat it.
  */
+#include "postgres/place.h"
+
+#include <postgresql/libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "cdc/sinks/postgres/postgres_internal.h"
 
 #define FORM  "postgresql://HOST:PORT/DATABASE"
 #define NANOS "nanoseconds="
@@ -59,7 +60,7 @@ static KnCode refuse_user(const char *uri, KnErr *err)
     if (!memchr(start, '@', len))
         return KN_OK;
     return kn_err_set(err, KN_E_INVAL,
-                      "sink postgresql: a user or password in the URL is seen by everyone on the "
+                      "postgresql: a user or password in the URL is seen by everyone on the "
                       "machine: write " FORM " and set PGUSER and PGPASSWORD (or a password file, "
                       "PGPASSFILE)");
 }
@@ -77,7 +78,7 @@ static KnCode check_options(const PQconninfoOption *opts, KnErr *err)
     for (; opts->keyword; ++opts)
         if (opts->val && !is_allowed(opts->keyword))
             return kn_err_set(err, KN_E_INVAL,
-                              "sink postgresql: option %s has no place in the URL: use libpq's "
+                              "postgresql: option %s has no place in the URL: use libpq's "
                               "environment variables (PGUSER, PGPASSWORD, PGSSLCERT, PGOPTIONS, "
                               "...) or a service file",
                               opts->keyword);
@@ -98,7 +99,7 @@ static KnCode name_place(KnArena *arena, const PQconninfoOption *given, KnPgPlac
     dbname = dbname ? dbname : find_value(defaults, "dbname");
     KnCode rc = KN_OK;
     if (!dbname)
-        rc = kn_err_set(err, KN_E_INVAL, "sink postgresql: which database? expected " FORM);
+        rc = kn_err_set(err, KN_E_INVAL, "postgresql: which database? expected " FORM);
     else
         ret->where = kn_arena_printf(arena, "postgresql://%s:%s/%s", host ? host : "localhost",
                                      port ? port : "5432", dbname);
@@ -138,7 +139,7 @@ KnCode kn_pg_place_parse(KnArena *arena, const char *place, KnPgPlace *ret, KnEr
     KnPgPlace out = {0};
     char *uri = kn_arena_printf(arena, "postgresql:%s", place);
     if (strncmp(place, "//", 2) != 0)
-        return kn_err_set(err, KN_E_INVAL, "sink postgresql: expected " FORM);
+        return kn_err_set(err, KN_E_INVAL, "postgresql: expected " FORM);
     KN_TRY(refuse_user(uri, err));
     KN_TRY(take_nanos(uri, &out.nanos, err));
     char *why = NULL;
@@ -147,7 +148,7 @@ KnCode kn_pg_place_parse(KnArena *arena, const char *place, KnPgPlace *ret, KnEr
         PQfreemem(why);
     if (!opts)
         return kn_err_set(err, KN_E_INVAL,
-                          "sink postgresql: the URL cannot be read: expected " FORM
+                          "postgresql: the URL cannot be read: expected " FORM
                           " with percent-escapes where a name has special characters");
     KnCode rc = check_options(opts, err);
     if (rc == KN_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_postgres_encode.c - bytes of the binary COPY, and places of databases.
+ * test_encode.c - bytes of the binary COPY, and places of databases.
  *
  * Numerics are decoded again by a reader written from the manual, over values at the edges and at
  * random (the seed is printed); the e2e tests ask a real server.
@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "cdc/sink.h"
-#include "cdc/sinks/postgres/postgres_internal.h"
 #include "engine/engine.h"
+#include "postgres/encode.h"
+#include "postgres/place.h"
 
 /* ---- numerics ---- */
 
