@@ -70,6 +70,11 @@ typedef struct KnSinkOptions {
     const char *spill_dir; /* or NULL */
 } KnSinkOptions;
 
+/* How many loads a destination remembers at least, counted back from the one proven last. None but
+ * that one and what came after it is asked for: the rest is for people. It may remember up to
+ * KN_SINK_LOADS_SLACK more, so that not every window forgets one. */
+enum { KN_SINK_LOADS_KEPT = 1000, KN_SINK_LOADS_SLACK = 100 };
+
 /* One window as the sink must know it before rows come. */
 typedef struct KnSinkWindow {
     bool first;     /* of its epoch */

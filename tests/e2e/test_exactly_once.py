@@ -238,6 +238,23 @@ def test_a_writer_killed_at_each_point_leaves_before_or_after(written, tmp_path,
             assert R.multiset(written.rows()) == after, f"{point}:{n}"
 
 
+def test_a_destination_forgets_old_loads(delivery):
+    delivery.source.create("id long")
+    for low in range(2):
+        delivery.source.append(f"SELECT {low}::BIGINT AS id")
+        delivery.deliver()
+    with duckdb.connect(str(delivery.file)) as db:
+        db.execute("UPDATE _knut_loads SET seq = seq + 5000")
+        db.execute("INSERT INTO _knut_loads SELECT range, 'l' || range, delivery, target, 'w' || range, 1, loaded_at "
+                   "FROM range(1, 5001), (FROM _knut_loads WHERE seq = 5001)")
+    delivery.source.append("SELECT 9::BIGINT AS id")
+    delivery.deliver()
+    assert len(delivery.loads()) == 1000 + 2
+    delivery.source.append("SELECT 10::BIGINT AS id")
+    delivery.deliver()
+    R.assert_same(delivery.rows(), delivery.source.rows())
+
+
 @pytest.mark.parametrize("write", WRITES)
 def test_a_writer_that_fails_at_a_point_leaves_no_files(written, tmp_path, write):
     """Before the commit the attempt's files go; what may have been committed stays."""

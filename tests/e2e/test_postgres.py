@@ -354,6 +354,20 @@ def test_another_history_is_not_written_over(copy, table):
     copy.run().fails(3, "has rows that this delivery did not load")
 
 
+def test_old_loads_are_forgotten(copy, table):
+    table.create(KEYED)
+    for low in range(2):
+        table.append(f"SELECT {low}::BIGINT AS id, 'a' AS name, 1 AS n")
+        copy.same()
+    loads = f"{copy.schema}._knut_loads"
+    copy.server.psql(f"UPDATE {loads} SET seq = seq + 5000; INSERT INTO {loads}(seq, label, delivery, target, win, rows) SELECT s, "
+                     f"'l' || s, delivery, target, 'w' || s, 1 FROM generate_series(1, 5000) s, {loads} WHERE seq = 5001")
+    table.append("SELECT 9::BIGINT AS id, 'a' AS name, 1 AS n")
+    copy.same()
+    assert int(copy.server.psql(f"SELECT count(*) FROM {loads}")) == 1000 + 2
+    copy.same()
+
+
 # ---- bad input ----
 
 

@@ -4,9 +4,9 @@
  * duckdb_internal.h - what the files of this sink share.
  *
  * Two tables of ours lie beside the user's, in schema main of the destination file:
- *   _knut_loads(seq, label, delivery, target, win, rows, loaded_at)   one row a load, forever
- *   _knut_columns(target, position, field_id, name, type, field)      the target's columns by field
- * id
+ *   _knut_loads(seq, label, delivery, target, win, rows, loaded_at)   one row a load; old ones are
+ * forgotten _knut_columns(target, position, field_id, name, type, field)      the target's columns
+ * by field id
  */
 #include "cdc/sink.h"
 #include "engine/engine.h"

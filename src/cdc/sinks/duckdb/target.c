@@ -2,7 +2,7 @@
 /*
  * target.c - whose rows are in the target: the destination's half of the history check.
  *
- * _knut_loads lists every load in order (seq). A window may begin when
+ * _knut_loads lists the loads in order (seq). A window may begin when
  *   - the load that the journal has proven last is there (else the file is older than the journal,
  * or another one), and
  *   - every later load into the target belongs to this very window (else the journal is older than
@@ -124,6 +124,23 @@ static KnCode create_loads(KnDuck *duck, KnErr *err)
                         "TIMESTAMP)");
 }
 
+/* The load with this seq is the oldest that anybody will ask for. */
+static KnCode forget_old(KnDuck *duck, int64_t seq, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(512);
+    const char *target = kn_duck_text(arena, duck->target);
+    int64_t oldest;
+    KN_TRY(kn_duck_ask(duck, &oldest, err,
+                       "SELECT min(seq) FROM main._knut_loads WHERE lower(target) = lower(%s)",
+                       target));
+    if (oldest >= seq - KN_SINK_LOADS_KEPT - KN_SINK_LOADS_SLACK)
+        return KN_OK;
+    return kn_duck_exec(
+        duck, NULL, err,
+        "DELETE FROM main._knut_loads WHERE lower(target) = lower(%s) AND seq < %" PRId64, target,
+        seq - KN_SINK_LOADS_KEPT);
+}
+
 /* Loads into the target after `seq` that are not this window's. */
 static KnCode check_later(KnDuck *duck, const KnSinkWindow *win, int64_t seq, KnErr *err)
 {
@@ -143,7 +160,7 @@ static KnCode check_later(KnDuck *duck, const KnSinkWindow *win, int64_t seq, Kn
                       duck->target, duck->path, others);
 }
 
-static KnCode check_next(KnDuck *duck, const KnSinkWindow *win, KnErr *err)
+static KnCode go_on(KnDuck *duck, const KnSinkWindow *win, KnErr *err)
 {
     bool found;
     int64_t seq = -1, rows;
@@ -155,7 +172,8 @@ static KnCode check_next(KnDuck *duck, const KnSinkWindow *win, KnErr *err)
             "target %s in %s does not have the last load that was proven (%s): the file "
             "was replaced or restored; " RELOAD,
             duck->target, duck->path, win->expect_label ? win->expect_label : "none");
-    return check_later(duck, win, seq, err);
+    KN_TRY(check_later(duck, win, seq, err));
+    return forget_old(duck, seq, err);
 }
 
 static KnCode check_empty(KnDuck *duck, KnErr *err)
@@ -191,7 +209,7 @@ KnCode kn_duck_claim(KnDuck *duck, const KnSinkWindow *win, KnErr *err)
     bool found;
     int64_t seq, rows;
     if (!win->claim_label)
-        return check_next(duck, win, err);
+        return go_on(duck, win, err);
     KN_TRY(kn_duck_find_label(duck, win->claim_label, &found, &seq, &rows, err));
     if (found)
         return check_later(duck, win, seq, err);

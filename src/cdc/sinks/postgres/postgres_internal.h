@@ -4,8 +4,9 @@
  * postgres_internal.h - what the files of this sink share.
  *
  * Two tables of ours lie beside the target, in its schema:
- *   _knut_loads(seq, label, delivery, target, win, rows, loaded_at)   one row a load, forever
- *   _knut_columns(target, position, field_id, name, type, field)      the target's columns by field
+ *   _knut_loads(seq, label, delivery, target, win, rows, loaded_at)   one row a load; old ones are
+ * forgotten _knut_columns(target, position, field_id, name, type, field)      the target's columns
+ * by field
  *
  * A KnPg belongs to one thread at a time.
  */

@@ -2,7 +2,7 @@
 /*
  * target.c - whose rows are in the target: the destination's half of the history check.
  *
- * _knut_loads lists every load of a target in order: seq is one more than the last, under the
+ * _knut_loads lists the loads of a target in order: seq is one more than the last, under the
  * target's lock. (Not a sequence of PostgreSQL's: one in a database that was made from a template
  * may give numbers twice after a crash.) A window may begin
  * when the load that the journal has proven last is there, and every later load into the target
@@ -72,6 +72,18 @@ KnCode kn_pg_record_load(KnPg *pg, const char *label, int64_t rows, KnErr *err)
                      kn_pg_text(arena, pg->target));
 }
 
+/* The load with this seq is the oldest that anybody will ask for. */
+static KnCode forget_old(KnPg *pg, int64_t seq, KnErr *err)
+{
+    KN_ARENA_AUTO arena = kn_arena_new(512);
+    const char *target = kn_pg_text(arena, pg->target);
+    return kn_pg_run(&pg->link, NULL, err,
+                     "DELETE FROM %s WHERE target = %s AND seq < %" PRId64
+                     " AND (SELECT min(seq) FROM %s WHERE target = %s) < %" PRId64,
+                     pg->loads, target, seq - KN_SINK_LOADS_KEPT, pg->loads, target,
+                     seq - KN_SINK_LOADS_KEPT - KN_SINK_LOADS_SLACK);
+}
+
 /* ---- the check of histories ---- */
 
 static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr *err)
@@ -91,7 +103,7 @@ static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr 
                       pg->target, pg->link.place.where, others);
 }
 
-static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
+static KnCode go_on(KnPg *pg, const KnSinkWindow *win, KnErr *err)
 {
     int64_t seq = -1, rows;
     bool there = false;
@@ -108,7 +120,8 @@ static KnCode check_next(KnPg *pg, const KnSinkWindow *win, KnErr *err)
                           "database was replaced or restored; " KN_PG_RELOAD,
                           pg->target, pg->link.place.where,
                           win->expect_label ? win->expect_label : "none");
-    return check_later(pg, win, seq, err);
+    KN_TRY(check_later(pg, win, seq, err));
+    return forget_old(pg, seq, err);
 }
 
 /* ---- taking the target ---- */
@@ -183,7 +196,7 @@ static KnCode claim(KnPg *pg, const KnSinkWindow *win, bool *ret_took, KnErr *er
     int64_t seq, rows;
     *ret_took = false;
     if (!win->claim_label)
-        return check_next(pg, win, err);
+        return go_on(pg, win, err);
     KN_TRY(kn_pg_find_label(pg, win->claim_label, &seq, &rows, err));
     if (seq >= 0)
         return check_later(pg, win, seq, err);
