@@ -137,7 +137,7 @@ class BackendLoad:
     def read_body(self):
         size = int(self.headers["content-length"])
         parts, got = [], 0
-        limit = int(self.late_arg or 0)
+        limit = self.late_arg if isinstance(self.late_arg, int) else 0
         while got < size:
             if self.late in ("stop_reading", "cut_body", "rst_body", "early_fail_close") and got >= limit:
                 return self.break_off()
