@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`knut pipeline run` and `plan`: documents in, files out; what fails or is killed leaves whole generations."""
 import json
+import shutil
 
 import duckdb
 import pytest
@@ -19,7 +20,7 @@ DOCUMENT = """#![enable(implicit_some)]
     (name: "f_file", target: "one_file", reads: ["orders"], kind: batch,
      projection: ["id"], filter: "amount > 1")])
 """
-POINTS = ["pipeline-computed:2", "pipeline-staged:2", "pipeline-publish:1", "pipeline-publish:2",
+POINTS = ["pipeline-computed:2", "pipeline-staged:2", "pipeline-decide:1", "pipeline-decided:1", "pipeline-publish:2",
           "pipeline-published:2"]
 
 
@@ -107,20 +108,50 @@ def test_an_expectation_that_fails_refuses_the_run(shop):
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_killed_run_leaves_each_target_old_or_new(shop, mode):
+def test_a_killed_run_leaves_each_target_old_or_new_and_counts_once(shop, mode):
     shop.run().ok()
     shop.write(mode=mode)
     added = mode == "append"
     for point in POINTS:
         rows, _, lines = shop.totals()
-        done = shop.run(env={"KNUT_FAULT": f"{point}:kill"})
+        done = shop.run("--run-id", point, env={"KNUT_FAULT": f"{point}:kill"})
         assert done.rc == -9, str(done)
         after_rows, after_sum, after_lines = shop.totals()
         assert after_rows in ({rows, rows + 3} if added else {3})
         assert after_sum == after_rows * 12
         assert after_lines in ({lines, lines + 12} if added else {12})
-    shop.run().ok()  # what the killed ones left is in nobody's way
+        shop.run("--run-id", point).ok()  # the same run again
+        assert shop.totals() == ((rows + 3, rows * 12 + 36, lines + 12) if added else (3, 36, 12))
+    left = [".by_region.runs", ".one_file.csv.runs"] if added else []
+    assert sorted(file.name for file in shop.left_over()) == left
+
+
+def test_what_a_killed_run_decided_is_done_by_the_next_that_writes_any_of_it(shop):
+    shop.write(mode="append")
+    assert shop.run(env={"KNUT_FAULT": "pipeline-publish:2:kill"}).rc == -9
+    assert not (shop.folder / "out/by_region").exists()  # the second target
+    done = shop.run("--select", "one_file", "--output", "json").ok()
+    assert any("was killed while its 2 target(s) changed: finished" in event["message"] for event in done.rows)
+    assert shop.totals() == (3, 36, 24)
     assert shop.left_over() == []
+    assert shop.run(env={"KNUT_FAULT": "pipeline-publish:2:kill"}).rc == -9
+    shutil.rmtree(shop.folder / "out/.by_region.knut")
+    shop.run("--select", "by_region").fails(1, r"\.one_file\.csv\.knut\.commit", "is gone", "remove this record")
+    (shop.folder / "out/.one_file.csv.knut.commit").unlink()
+    shop.run().ok()
+    assert shop.totals() == (6, 72, 48)
+
+
+def test_a_full_disk_is_one_line_and_changes_nothing(shop):
+    """A limit on the size of files stands for the disk: writing beyond it fails in the same way."""
+    shop.run().ok()
+    before = sorted(file.name for file in shop.folder.rglob("*"))
+    shop.document.write_text(shop.document.read_text().replace(
+        'projection: ["id"]', 'query: "SELECT md5(range::VARCHAR) AS id, 2 AS amount FROM orders, range(20000)"'))
+    done = shop.run(wrap=["bash", "-c", 'trap "" XFSZ; exec prlimit --fsize=1000000 "$@"', "sh"])
+    done.fails(1, "one_file", "too large|No space")
+    assert shop.totals() == (3, 36, 12)
+    assert sorted(file.name for file in shop.folder.rglob("*")) == before
 
 
 def test_a_run_is_stopped_by_a_signal(shop):

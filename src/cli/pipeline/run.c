@@ -21,8 +21,7 @@ static const KnOption run_rows[] = {
      .type = KN_OPT_TEXT,
      .offset = offsetof(RunOptions, run_id),
      .value = "ID",
-     .doc =
-         "A run of this id adds its rows to an Iceberg table once, however often it is repeated"},
+     .doc = "A run of this id adds its rows to a target once, however often it is repeated"},
     {.name = "quality",
      .type = KN_OPT_TEXT,
      .offset = offsetof(RunOptions, quality),

@@ -90,9 +90,8 @@ static void check_database(const Check *c, const KnutDataset *dataset)
 static void check_files(const Check *c, const KnutDataset *dataset, KnNativeFormat format)
 {
     if (c->opts && c->opts->run_id && dataset->write_mode == KNUT_WRITE_APPEND &&
-        dataset->output_type != KNUT_OUTPUT_MATERIALIZED_VIEW)
-        REFUSE(c, "dataset %s: a run with an id adds rows to tables of Iceberg and PostgreSQL only",
-               dataset->name);
+        dataset->output_type != KNUT_OUTPUT_MATERIALIZED_VIEW && !is_local(dataset->path))
+        REFUSE(c, "dataset %s: a run with an id adds no rows to object stores", dataset->name);
     if (!is_file_place(dataset->path))
         REFUSE(c, "dataset %s: %s: files are written locally and to s3://", dataset->name,
                dataset->path);
@@ -313,6 +312,8 @@ void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNot
         check_dataset(&c, i);
     for (size_t i = 0; i < pipeline->flows.len; i++)
         check_flow(&c, i);
+    if (opts && opts->run_id && strpbrk(opts->run_id, "\r\n"))
+        REFUSE(&c, "--run-id: it is one line of text");
     if (opts) {
         check_names(&c, "--select", &opts->select);
         check_names(&c, "--full-refresh", &opts->full_refresh);

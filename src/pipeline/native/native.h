@@ -147,6 +147,12 @@ typedef struct KnNativeStaged {
     const char *target;       /* the same, as it will be called */
 } KnNativeStaged;
 
+/** True for one that takes a local place. */
+static inline bool kn_native_stays(const KnNativeStaged *staged)
+{
+    return !staged->node || staged->node->place == KN_NATIVE_LOCAL;
+}
+
 /* An Iceberg table as long as the run needs it. */
 typedef struct KnNativeTable {
     KnTable *table;
@@ -173,6 +179,7 @@ struct KnNativeRun {
     KN_VEC(KnNativeTable) tables;
     KN_VEC(KnNativeNode *) commits; /* targets that are tables, computed and not written */
     KN_VEC(int) locks;
+    bool decided; /* local targets change now: if not by this run, then by the next (journal.c) */
     KN_VEC(KnFeed *) feeds;
     KN_VEC(KnNativeSource *) sources;
     bool planning;                         /* nothing is computed */
@@ -272,8 +279,29 @@ static inline bool kn_native_is_dry(const KnNativeRun *run)
 /** Writes the rows of a query beside a Parquet file, whose place they take. */
 KN_NODISCARD KnCode kn_native_stage_file(KnNativeRun *run, const char *path, const char *select,
                                          KnErr *err);
+KN_NODISCARD KnCode kn_native_stage_text(KnNativeRun *run, const char *path, KnStr text,
+                                         KnErr *err);
+/** The target as the file system knows it: a link is followed, so that it stays one. */
+const char *kn_native_resolved(KnArena *arena, const char *path);
+/** "/d/.t.knut": a name of ours beside a target. */
+const char *kn_native_beside(KnArena *arena, const char *target, const char *suffix);
+/** The lock on the target's folder, for the rest of the run. */
+KN_NODISCARD KnCode kn_native_lock_beside(KnNativeRun *run, const char *target, KnErr *err);
 /** Writes the node's relation beside its target (stage.c). */
 KN_NODISCARD KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err);
+/* ---- several targets as one (journal.c) ---- */
+/** Whatever happens from here on, all local targets change, or those that did not are changed by
+ * the next run. Nothing is written for a single one. */
+KN_NODISCARD KnCode kn_native_journal_begin(KnNativeRun *run, KnErr *err);
+KN_NODISCARD KnCode kn_native_journal_end(KnNativeRun *run, KnErr *err);
+/** Finishes what a killed run decided about this target and others. */
+KN_NODISCARD KnCode kn_native_recover(KnNativeRun *run, const char *path, KnErr *err);
+/** Has a run of this id (the caller's) added to the node's local target? */
+KN_NODISCARD KnCode kn_native_ran_before(KnNativeRun *run, const KnNativeNode *node, bool *ret,
+                                         KnErr *err);
+/** Beside a staged target: that it did. */
+KN_NODISCARD KnCode kn_native_stage_run(KnNativeRun *run, const KnNativeNode *node, KnErr *err);
+
 /** All that is staged takes its place (publish.c). */
 KN_NODISCARD KnCode kn_native_publish(KnNativeRun *run, KnErr *err);
 /** Removes what is staged and not published, and lets the locks go. */

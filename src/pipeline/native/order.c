@@ -121,8 +121,9 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
         node->path = dataset->path;
         return KN_OK;
     }
-    return kn_err_wrap(err, kn_native_path(run->arena, dataset->path, &node->path, err),
-                       "dataset %s", dataset->name);
+    KN_TRY(kn_err_wrap(err, kn_native_path(run->arena, dataset->path, &node->path, err),
+                       "dataset %s", dataset->name));
+    return kn_native_is_dry(run) ? KN_OK : kn_native_recover(run, node->path, err);
 }
 
 /* A table, or a database's, is written by its commit, at the end. Its rows are computed before,

@@ -2,9 +2,9 @@
 /*
  * publish.c - what is staged takes its place.
  *
- * Each target changes in one step. Between two targets a run may be killed: then some are new and
- * some old, each of them whole, and the next run replaces all (what is added to may then have the
- * rows of the killed run already: docs/pipeline-native.md).
+ * Each target changes in one step: tables by their commits, then what goes to object stores, then
+ * what is local, which changes as one (journal.c). A run that is killed between two of the others
+ * has changed the first and not the second, each of them whole.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -35,23 +35,33 @@ static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr 
     return KN_OK;
 }
 
+static KnCode publish_staged(KnNativeRun *run, bool local, KnErr *err)
+{
+    kn_vec_foreach (&run->staged, staged) {
+        if (kn_native_stays(staged) == local)
+            KN_TRY(publish_one(run, staged, err));
+    }
+    return KN_OK;
+}
+
 KnCode kn_native_publish(KnNativeRun *run, KnErr *err)
 {
     kn_vec_foreach (&run->commits, node) {
         KN_TRY((*node)->place == KN_NATIVE_DATABASE ? kn_native_database_write(run, *node, err)
                                                     : kn_native_table_write(run, *node, err));
     }
-    kn_vec_foreach (&run->staged, staged) {
-        KN_TRY(publish_one(run, staged, err));
-    }
-    return KN_OK;
+    KN_TRY(publish_staged(run, false, err));
+    KN_TRY(kn_native_journal_begin(run, err));
+    KN_TRY(publish_staged(run, true, err));
+    return kn_native_journal_end(run, err);
 }
 
 void kn_native_unstage(KnNativeRun *run)
 {
     kn_vec_foreach (&run->staged, staged) {
-        /* The next run removes what cannot be removed now. */
-        KN_IGNORE(kn_place_remove(staged->stage, NULL));
+        /* The next run removes what cannot be removed now, and finishes what was decided. */
+        if (!run->decided || !kn_native_stays(staged))
+            KN_IGNORE(kn_place_remove(staged->stage, NULL));
     }
     kn_vec_foreach (&run->locks, fd) {
         (void)close(*fd);

@@ -132,8 +132,8 @@ KnCode kn_native_open(KnNativeRun *run, KnErr *err)
     kn_native_check(run->pipeline, run->opts, &refusals);
     if (refusals.list.len)
         return kn_err_set(err, KN_E_UNSUPPORTED, "%s", refusals.list.items[0].text);
-    KN_TRY(kn_native_order(run, err));
     KN_TRY(kn_io_local_open(&run->io, err));
+    KN_TRY(kn_native_order(run, err));
     KN_TRY(kn_engine_open(&run->opts->engine, &run->engine, err));
     KN_TRY(kn_session_open(run->engine, &run->session, err));
     KN_TRY(start_watching(run, err));
@@ -239,6 +239,21 @@ static KnCode count_rows(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     return kn_session_visit(run->session, sql.data, count_batch, &(Counting){run, node}, err);
 }
 
+static KnCode stage_once(KnNativeRun *run, KnNativeNode *node, KnErr *err)
+{
+    bool before = false;
+    KN_TRY(kn_native_ran_before(run, node, &before, err));
+    if (!before)
+        return kn_native_stage(run, node, err);
+    node->rows = 0;
+    KnRunMetrics metrics = {.rows = 0};
+    KnRunEvent event = {
+        .element = node->dataset->name, .phase = KN_PHASE_COMPLETED, .metrics = &metrics};
+    kn_native_tell(run, &event, "sink `%s`: run %s is in %s already", node->dataset->name, run->id,
+                   node->dataset->path);
+    return KN_OK;
+}
+
 static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
     KN_TRY(kn_native_relate(run, node, err));
@@ -251,7 +266,7 @@ static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     if (node->path && kn_native_commits(node->place))
         *kn_vec_push(&run->commits) = node;
     else if (node->path)
-        KN_TRY(kn_native_stage(run, node, err));
+        KN_TRY(stage_once(run, node, err));
     if (node->action != KN_NATIVE_VIEW)
         KN_TRY(kn_native_report_checks(run, node->dataset->name, err));
     if (node->action == KN_NATIVE_TABLE || node->action == KN_NATIVE_COUNT)

@@ -51,8 +51,7 @@ static KnCode lock_folder(KnNativeRun *run, const char *folder, KnErr *err)
     return KN_OK;
 }
 
-/* The target as the file system knows it: a link is followed, so that it stays one. */
-static const char *resolved(KnArena *arena, const char *path)
+const char *kn_native_resolved(KnArena *arena, const char *path)
 {
     char *real = realpath(path, NULL);
     const char *target = real ? kn_arena_strdup(arena, real) : path;
@@ -72,18 +71,28 @@ static KnCode check_kind(const KnNativeNode *node, const char *target, KnErr *er
     return KN_OK;
 }
 
+const char *kn_native_beside(KnArena *arena, const char *target, const char *suffix)
+{
+    KnStr folder = kn_path_dirname(kn_str(target)), name = kn_path_basename(kn_str(target));
+    return kn_arena_printf(arena, "%.*s/.%.*s%s", (int)(folder.len > 1 ? folder.len : 0),
+                           folder.ptr, (int)name.len, name.ptr, suffix);
+}
+
+KnCode kn_native_lock_beside(KnNativeRun *run, const char *target, KnErr *err)
+{
+    KnStr folder = kn_path_dirname(kn_str(target));
+    return lock_folder(run, kn_arena_strndup(run->arena, folder.ptr, folder.len), err);
+}
+
 static KnCode prepare(KnNativeRun *run, const char *path, KnNativeStaged *ret, KnErr *err)
 {
     if (ret->node && ret->node->place == KN_NATIVE_OBJECTS)
         return kn_native_objects_prepare(run, path, ret, err);
-    const char *target = resolved(run->arena, path);
-    KnStr folder = kn_path_dirname(kn_str(target)), name = kn_path_basename(kn_str(target));
-    const char *parent = kn_arena_strndup(run->arena, folder.ptr, folder.len);
-    KN_TRY(kn_io_prepare_dir(run->io, folder, err));
-    KN_TRY(lock_folder(run, parent, err));
+    const char *target = kn_native_resolved(run->arena, path);
+    KN_TRY(kn_io_prepare_dir(run->io, kn_path_dirname(kn_str(target)), err));
+    KN_TRY(kn_native_lock_beside(run, target, err));
     ret->target = target;
-    ret->stage = kn_arena_printf(run->arena, "%s/.%.*s.knut", folder.len > 1 ? parent : "",
-                                 (int)name.len, name.ptr);
+    ret->stage = kn_native_beside(run->arena, target, ".knut");
     return kn_place_remove(ret->stage, err);
 }
 
@@ -99,6 +108,14 @@ KnCode kn_native_stage_file(KnNativeRun *run, const char *path, const char *sele
     *kn_vec_push(&run->staged) = staged;
     KN_TRY(kn_session_exec(run->session, sql.data, NULL, err));
     return kn_io_sync(run->io, kn_str(staged.stage), err);
+}
+
+KnCode kn_native_stage_text(KnNativeRun *run, const char *path, KnStr text, KnErr *err)
+{
+    KnNativeStaged staged = {0};
+    KN_TRY(prepare(run, path, &staged, err));
+    *kn_vec_push(&run->staged) = staged;
+    return kn_io_write(run->io, kn_str(staged.stage), text.ptr, text.len, KN_IO_REPLACE, err);
 }
 
 /* The rows of a file that is added to, as the new rows have them. Text is kept as it stands there:
@@ -247,7 +264,7 @@ KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     KN_BUF_AUTO source = {.max = 64 << 20};
     KN_BUF_AUTO select = {.max = 64 << 20};
     if (node->place == KN_NATIVE_LOCAL)
-        KN_TRY(check_kind(node, resolved(run->arena, node->path), err));
+        KN_TRY(check_kind(node, kn_native_resolved(run->arena, node->path), err));
     KN_TRY(prepare(run, node->path, &staged, err));
     kn_native_name_sql(&source, node->dataset->name);
     KN_TRY(select_sql(run, &staged, source.data, &select, err));
@@ -257,5 +274,6 @@ KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     KN_TRY(copy(run, node, &staged, parted, err));
     KN_TRY(write_log(run, node, &staged, err));
     KN_TRY(keep_old(node, &staged, err));
-    return kn_io_sync(run->io, kn_str(staged.stage), err);
+    KN_TRY(kn_io_sync(run->io, kn_str(staged.stage), err));
+    return kn_native_stage_run(run, node, err);
 }
