@@ -22,7 +22,7 @@ check: ## the inner loop: debug build and the unit tests that are quick
 test: ## every test and check that there is (what CI runs)
 	@tools/test
 
-demo: build ## the main job on real data: flights -> Iceberg -> DuckDB
+demo: build ## the main job on real data: flights -> Iceberg -> DuckDB; a pipeline over them
 	@tools/setup demo
 	@tools/demo
 

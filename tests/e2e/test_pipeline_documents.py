@@ -155,3 +155,34 @@ def test_a_picture_of_any_pipeline_is_whole_xml(knut, wrong, tmp_path):
 def test_a_form_of_picture_that_is_none(knut, wrong):
     knut("pipeline", "graph", wrong, "--format", "png").fails(2, "text.dot.mermaid.svg")
     knut("pipeline", "graph").fails(2, "one FILE")
+
+
+# ---- the same on every surface ----
+
+
+def test_what_streams_and_changes_get_wrong_is_told_of_every_form(knut, tmp_path):
+    (tmp_path / "p.sql").write_text(
+        "CREATE INPUT ev (id BIGINT, ts STRING) USING csv LOCATION 'x.csv';\n"
+        "CREATE STREAMING TABLE a AS SELECT count(*) AS n FROM STREAM(ev) WATERMARK ts DELAY OF INTERVAL 1 SECOND\n"
+        "  GROUP BY window(ts, '0 seconds');\n"
+        "CREATE STREAMING TABLE b AS SELECT * FROM STREAM(ev) WATERMARK tss DELAY OF INTERVAL 1 SECOND;\n"
+        "CREATE STREAMING TABLE c; APPLY CHANGES INTO c FROM ev KEYS (idd) SEQUENCE BY ts;\n")
+    told = []
+    for form in ("sql", "ron", "json"):
+        if form != "sql":
+            knut("pipeline", "convert", tmp_path / "p.sql", "-o", tmp_path / f"p.{form}").ok()
+        done = knut.json("pipeline", "check", tmp_path / f"p.{form}")
+        assert done.rc == 2, str(done)
+        told.append([(p["rule"], p["where"], p["message"]) for p in json.loads(done.out)["problems"]])
+    assert told[0] == told[1] == told[2]
+    assert {(rule, where) for rule, where, _ in told[0]} >= {
+        ("bad-event-time", "flow `f_a`"), ("zero-window", "flow `f_a`"), ("unknown-column", "flow `f_b`"),
+        ("unknown-column", "flow `f_c`")}
+
+
+def test_the_examples_are_one_pipeline_and_have_no_faults(knut):
+    sql, ron = (TOP / f"docs/examples/medallion.{form}" for form in ("sql", "ron"))
+    done = knut("pipeline", "check", sql, "--queries", "--output", "json").ok()
+    assert (done.row["errors"], done.row["warnings"]) == (0, 0)
+    assert knut("pipeline", "convert", sql, "--to", "ron").ok().out == ron.read_text()
+    assert knut("pipeline", "convert", ron, "--to", "sql", "--strict").ok().err == ""

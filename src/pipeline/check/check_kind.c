@@ -135,13 +135,38 @@ static void check_cdc_columns(const KnChecker *c, const KnutCdc *cdc)
         kn_breach(c, "cdc-history", "history is tracked by a list and by all but a list");
 }
 
-/* Columns of the changes, where what is read declares them and no query is between. */
+/* The next word of a query, quotes around it left out; an empty one at its end. */
+static KnStr next_word(const char **at)
+{
+    *at += strspn(*at, " \t\r\n");
+    bool quoted = **at == '"';
+    *at += quoted;
+    KnStr word = {*at, strcspn(*at, quoted ? "\"" : " \t\r\n;\"")};
+    *at += word.len;
+    *at += quoted && **at == '"';
+    return word;
+}
+
+/* True for no query, and for `SELECT * FROM name`, which is what the SQL surface makes of one. */
+static bool takes_all(const char *query, const char *name)
+{
+    static const char *const words[] = {"SELECT", "*", "FROM"};
+    if (!query)
+        return true;
+    for (size_t i = 0; i < 3; i++)
+        if (!kn_str_eq_nocase(next_word(&query), kn_str(words[i])))
+            return false;
+    return kn_str_eq_nocase(next_word(&query), kn_str(name)) &&
+           query[strspn(query, " \t\r\n;")] == '\0';
+}
+
+/* Columns of the changes, where what is read declares them and no query changes them. */
 static void check_changes(const KnChecker *c, const KnutFlow *flow, size_t place)
 {
     const KnutCdc *cdc = &flow->kind.cdc;
     const KnGraphReads *reads = &c->graph->reads[place];
-    const KnutSchema *schema =
-        !flow->query && reads->len == 1 ? kn_read_schema(c, &reads->items[0]) : NULL;
+    bool all = reads->len == 1 && takes_all(flow->query, reads->items[0].name);
+    const KnutSchema *schema = all ? kn_read_schema(c, &reads->items[0]) : NULL;
     bool plain = cdc->sequence_by[0] != '\0';
     for (const char *p = cdc->sequence_by; *p; p++)
         plain = plain && !strchr(" (),+*\"`", *p);

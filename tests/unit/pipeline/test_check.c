@@ -173,6 +173,10 @@ static const struct {
      "temporary view"},
     {"cdc-target", DATASETS(A) "(name:\"g\",target:\"a\",kind:batch)," CDC("") END, "the flow `g`"},
     {"unknown-column", DATASETS(A) CDC("") TYPED_IN, "sequence_by `seq`"},
+    {"unknown-column",
+     DATASETS(A) FLOW("cdc(cdc:(keys:[\"idd\"],sequence_by:\"ts\",scd_type:type1)),reads:[\"x\"],"
+                      "query:\"select *\\nFROM \\\"X\\\" ;\"") TYPED_IN,
+     "the key `idd`"},
     {"reads-one", DATASETS(A) FLOW("cdc(cdc:(keys:[\"i\"],sequence_by:\"s\",scd_type:type1))") END,
      "reads 0 things"},
     {"bad-query", DATASETS(A) FLOW("batch,query:\"SELECT FROM WHERE\"") END,
