@@ -88,6 +88,21 @@ typedef struct KnRunTables {
     void *arg;
 } KnRunTables;
 
+/* Rows of ours that come in micro-batches: what flows read that stream this name. */
+typedef struct KnRunStream {
+    const char *name;
+    const char *const *column_names;
+    const char *const *column_types; /* SQL type names */
+    size_t n_columns;
+    /** How many micro-batches there are by now; they stay the same and may be read again.
+     * *ret_ended: there will be no more. */
+    uint64_t (*count)(void *arg, bool *ret_ended);
+    /** The nth piece of a micro-batch, both from 0; NULL behind its last. From the engine's
+     * threads, one at a time. */
+    KnCode (*next)(void *arg, uint64_t batch, uint64_t nth, KnBatch **ret, KnErr *err);
+    void *arg;
+} KnRunStream;
+
 typedef struct KnRunOptions {
     KnEngineOptions engine;
     KnutNames select;          /* datasets that are wanted, with what they need; none = all */
@@ -100,6 +115,10 @@ typedef struct KnRunOptions {
                            again; NULL = a new one */
     const KnFeedOptions *memory; /* rows of ours, by the name that flows read */
     size_t n_memory;
+    const KnRunStream *streams;
+    size_t n_streams;
+    const char *state;           /* where streams keep their state; NULL = the pipeline's storage */
+    int64_t (*clock_ms)(void);   /* of triggers and idle time-outs; NULL = the wall's */
     KnRunEventFn on_event;       /* or NULL */
     KnRunProgressFn on_progress; /* or NULL */
     void *event_arg;             /* of both */

@@ -55,9 +55,9 @@ static int link_one(const char *path, const struct stat *st, int kind, struct FT
     const char *to = kn_arena_printf(linking.arena, "%s%s", linking.to, path + linking.from_len);
     if (kind == FTW_D)
         return mkdir(to, 0777) != 0 && errno != EEXIST ? -1 : 0;
-    /* A log (drop.c) that the new folder has already is the newer one. */
-    bool log = strncmp(path + at->base, "_seen_", 6) == 0;
-    return link(path, to) != 0 && !(log && errno == EEXIST) ? -1 : 0;
+    /* A mark of an epoch that the new folder has already is the newer one. */
+    bool mark = strncmp(path + at->base, "_epoch_", 7) == 0;
+    return link(path, to) != 0 && !(mark && errno == EEXIST) ? -1 : 0;
 }
 
 KnCode kn_place_link_tree(const char *from, const char *to, KnErr *err)

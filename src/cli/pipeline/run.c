@@ -12,7 +12,7 @@ typedef struct RunOptions {
     KnCommonOptions common;
     KnLocator loc;
     KnRunArgs args;
-    const char *run_id, *quality;
+    const char *run_id, *quality, *state;
     bool dry, once;
 } RunOptions;
 
@@ -27,6 +27,12 @@ static const KnOption run_rows[] = {
      .offset = offsetof(RunOptions, quality),
      .value = "FILE|TABLE",
      .doc = "Add what each expectation found to this Parquet, CSV or JSON file, or Iceberg table"},
+    {.name = "state",
+     .type = KN_OPT_TEXT,
+     .offset = offsetof(RunOptions, state),
+     .value = "FOLDER|URI",
+     .doc = "Where streams keep their state (default: the pipeline's storage, else beside a local "
+            "target)"},
     {.name = "once",
      .type = KN_OPT_FLAG,
      .offset = offsetof(RunOptions, once),
@@ -65,6 +71,7 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     run.run_id = opts->run_id;
     run.dry = opts->dry;
     run.once = opts->once;
+    run.state = opts->state;
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     kn_pipeline_view_open(&view, call, pipeline);
     kn_pipeline_view_attach(&view, &run);

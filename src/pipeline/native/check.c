@@ -4,9 +4,12 @@
  *
  * One line for each thing. What is not refused here is done as the document says.
  */
+#include "pipeline/native/stream/check.h"
+
 #include <string.h>
 
 #include "pipeline/native/native.h"
+#include "pipeline/sql/sql_internal.h"
 
 typedef struct Check {
     const KnPipeline *pipeline;
@@ -124,6 +127,13 @@ static bool is_applied(const Check *c, size_t dataset)
     return writers->len && c->pipeline->flows.items[writers->items[0]].kind.tag == KNUT_FLOW_CDC;
 }
 
+static bool is_streamed(const Check *c, size_t dataset)
+{
+    const KnIndexes *writers = &c->graph->writers[dataset];
+    return writers->len &&
+           c->pipeline->flows.items[writers->items[0]].kind.tag == KNUT_FLOW_STREAMING;
+}
+
 static void check_dataset(const Check *c, size_t i)
 {
     const KnutDatasets *all = &c->pipeline->datasets;
@@ -133,7 +143,7 @@ static void check_dataset(const Check *c, size_t i)
     check_target(c, dataset);
     if (dataset->cluster_by.len)
         REFUSE(c, "dataset %s: files are not clustered", dataset->name);
-    if (dataset->keys.len && !is_applied(c, i))
+    if (dataset->keys.len && !is_applied(c, i) && !is_streamed(c, i))
         REFUSE(c, "dataset %s: keys: rows of files are not updated by a batch flow", dataset->name);
     for (size_t j = 0; j < i; j++) {
         if (kn_str_eq_nocase(kn_str(all->items[j].name), kn_str(dataset->name)))
@@ -177,27 +187,29 @@ static void check_input(const Check *c, const KnutInput *input)
                kn_native_format_name(format), kn_native_unknown_option(input));
 }
 
-static bool is_dropped(const Check *c, const KnutFlow *flow, const char *name)
+static bool is_stream_of(const Check *c, const KnutFlow *flow, const char *name)
 {
-    const KnutSource *source = &flow->kind.streaming.source;
-    return flow->kind.tag == KNUT_FLOW_STREAMING && source->tag == KNUT_SOURCE_FILE_DROP &&
-           !strcmp(name, kn_native_drop_name(c->arena, source->file_drop.dir));
+    return flow->kind.tag == KNUT_FLOW_STREAMING &&
+           !strcmp(name, kn_sdp_source_name(c->arena, &flow->kind.streaming.source));
 }
 
-static bool is_streamed(const Check *c, size_t dataset)
+static bool is_endless(const Check *c, size_t dataset)
 {
     const KnIndexes *writers = &c->graph->writers[dataset];
-    return writers->len &&
-           c->pipeline->flows.items[writers->items[0]].kind.tag == KNUT_FLOW_STREAMING;
+    const KnutFlow *flow = &c->pipeline->flows.items[writers->items[0]];
+    return c->opts && !c->opts->once &&
+           flow->kind.streaming.trigger.tag != KNUT_TRIGGER_AVAILABLE_NOW;
 }
 
 static void check_read(const Check *c, const KnutFlow *flow, const KnGraphRead *read)
 {
-    if (is_dropped(c, flow, read->name))
+    if (is_stream_of(c, flow, read->name))
         return;
-    if (read->dataset != KN_GRAPH_NONE && is_streamed(c, read->dataset))
+    if (read->dataset != KN_GRAPH_NONE && is_streamed(c, read->dataset) &&
+        is_endless(c, read->dataset))
         REFUSE(c,
-               "flow %s: it reads dataset %s, which a stream writes: read its folder as an input",
+               "flow %s: it reads dataset %s, whose stream does not end: run with --once, or give "
+               "the stream the trigger available_now",
                flow->name, read->name);
     if (read->dataset != KN_GRAPH_NONE && !c->graph->writers[read->dataset].len)
         REFUSE(c, "flow %s: it reads dataset %s, which no flow makes", flow->name, read->name);
@@ -227,44 +239,6 @@ static void check_cdc(const Check *c, const KnutFlow *flow, size_t target)
                flow->name, dataset->path);
 }
 
-static void check_stream(const Check *c, const KnutFlow *flow)
-{
-    const KnutStreaming *s = &flow->kind.streaming;
-    if (s->source.tag != KNUT_SOURCE_FILE_DROP)
-        REFUSE(c, "flow %s: of streams only file_drop is read", flow->name);
-    else if (kn_native_format(s->source.file_drop.format, NULL) > KN_NATIVE_JSON)
-        REFUSE(c, "flow %s: dropped files are parquet, csv or json, not %s", flow->name,
-               s->source.file_drop.format);
-    else if (!is_local(s->source.file_drop.dir))
-        REFUSE(c, "flow %s: %s: only local files are read", flow->name, s->source.file_drop.dir);
-    if (s->trigger.tag != KNUT_TRIGGER_AVAILABLE_NOW && c->opts && !c->opts->once)
-        REFUSE(c, "flow %s: its trigger would never end: available_now is run, or give --once",
-               flow->name);
-    if (s->watermark || s->window || s->streams.len || s->deduplicate.len)
-        REFUSE(c, "flow %s: watermarks, windows, further streams and deduplication are not done",
-               flow->name);
-    if (s->output_mode != KNUT_MODE_APPEND)
-        REFUSE(c, "flow %s: the output mode is append", flow->name);
-}
-
-static void check_streaming(const Check *c, const KnutFlow *flow, size_t target)
-{
-    check_stream(c, flow);
-    if (target == KN_GRAPH_NONE)
-        return;
-    const KnutDataset *dataset = &c->pipeline->datasets.items[target];
-    if (c->graph->writers[target].len > 1)
-        REFUSE(c, "flow %s: it must be the only flow into %s", flow->name, dataset->name);
-    if (dataset->output_type == KNUT_OUTPUT_MATERIALIZED_VIEW ||
-        dataset->output_type == KNUT_OUTPUT_TEMPORARY_VIEW ||
-        dataset->write_mode != KNUT_WRITE_APPEND || !dataset->path ||
-        kn_native_is_file(dataset->path) || !is_local(dataset->path) ||
-        kn_native_format(dataset->format, dataset->path) > KN_NATIVE_JSON)
-        REFUSE(c,
-               "flow %s: a stream is written into a folder that is appended to, as a table or sink",
-               flow->name);
-}
-
 static bool is_elsewhere(const KnutDataset *dataset)
 {
     return dataset->path && kn_native_place(kn_native_format(dataset->format, dataset->path),
@@ -276,7 +250,7 @@ static void check_flow(const Check *c, size_t i)
     const KnutFlow *flow = &c->pipeline->flows.items[i];
     const KnGraphReads *reads = &c->graph->reads[i];
     if (flow->kind.tag == KNUT_FLOW_STREAMING)
-        check_streaming(c, flow, c->graph->targets[i]);
+        kn_stream_check(&(KnStreamCheck){c->pipeline, c->opts, c->graph, c->notes, c->arena}, i);
     if (flow->kind.tag == KNUT_FLOW_CDC)
         check_cdc(c, flow, c->graph->targets[i]);
     size_t target = c->graph->targets[i];

@@ -7,11 +7,13 @@
  */
 #include "base/json.h"
 #include "pipeline/native/native.h"
+#include "pipeline/sql/sql_internal.h"
 
 typedef struct Explain {
     KnNativeRun *run;
     KnPlanStepFn fn;
     void *arg;
+    bool unbound; /* what reads some stream's dataset cannot be explained */
 } Explain;
 
 /* A text, or the texts of an array, with commas or AND between them. */
@@ -77,10 +79,40 @@ static KnCode tell_scans(const Explain *ex, const KnNativeNode *node, const char
     return KN_OK;
 }
 
-static KnCode tell_node(const Explain *ex, KnNativeNode *node, KnErr *err)
+/* Its rows are not of one statement: what is told is what it reads. */
+static KnCode tell_stream(Explain *ex, KnNativeNode *node, KnErr *err)
 {
-    static const char *const actions[] = {"view", "table", "write", "count", "skip"};
+    bool bound = true;
+    const KnIndexes *writers = &ex->run->graph->writers[node - ex->run->nodes];
+    KnPlanStep step = {.dataset = node->dataset->name,
+                       .action = "stream",
+                       .target = node->path ? node->dataset->path : NULL,
+                       .format = node->path ? kn_native_format_name(node->format) : NULL,
+                       .readers = (int64_t)node->readers};
+    KN_TRY(ex->fn(ex->arg, &step, err));
+    for (size_t w = 0; w < writers->len; w++) {
+        const KnutSource *source =
+            &ex->run->pipeline->flows.items[writers->items[w]].kind.streaming.source;
+        KnPlanStep scan = {.dataset = node->dataset->name,
+                           .action = "scan",
+                           .readers = -1,
+                           .scan = kn_sdp_source_name(ex->run->arena, source),
+                           .columns = ""};
+        KN_TRY(ex->fn(ex->arg, &scan, err));
+    }
+    KN_TRY(kn_streams_bind(ex->run, node, &bound, err));
+    ex->unbound |= !bound;
+    return KN_OK;
+}
+
+static KnCode tell_node(Explain *ex, KnNativeNode *node, KnErr *err)
+{
+    static const char *const actions[] = {"view", "table", "write", "count", "skip", "stream"};
     const char *sql = NULL;
+    if (node->action == KN_NATIVE_STREAM)
+        return tell_stream(ex, node, err);
+    if (node->after && ex->unbound)
+        node->action = KN_NATIVE_SKIP;
     if (node->action != KN_NATIVE_SKIP)
         KN_TRY(kn_native_dataset_sql(ex->run, node, &sql, err));
     if (!sql)
@@ -106,7 +138,7 @@ KnCode kn_native_plan(const KnPipeline *pipeline, const KnRunOptions *opts, KnPl
                       void *arg, KnErr *err)
 {
     KnNativeRun run = {.pipeline = pipeline, .opts = opts, .planning = true};
-    Explain ex = {&run, fn, arg};
+    Explain ex = {.run = &run, .fn = fn, .arg = arg};
     kn_native_begin(&run);
     KnCode rc = kn_native_open(&run, err);
     for (size_t i = 0; rc == KN_OK && i < pipeline->datasets.len; i++) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pipeline/native/native.h"
+#include "pipeline/sql/sql_internal.h"
 
 static KnStr trimmed(const char *query)
 {
@@ -30,28 +31,37 @@ void kn_native_name_sql(KnBuf *sql, const char *name)
     }
 }
 
+const char *kn_native_query_text(KnNativeRun *run, const KnutFlow *flow)
+{
+    KN_BUF_AUTO sql = {.max = 64 << 20};
+    if (flow->query) {
+        kn_buf_str(&sql, trimmed(flow->query));
+    } else {
+        kn_buf_text(&sql, "SELECT * FROM ");
+        kn_native_name_sql(&sql, flow->kind.tag == KNUT_FLOW_STREAMING
+                                     ? kn_sdp_source_name(run->arena, &flow->kind.streaming.source)
+                                     : flow->reads.items[0]);
+    }
+    return kn_arena_strndup(run->arena, sql.data, sql.len);
+}
+
+void kn_native_around_sql(KnBuf *sql, const KnutFlow *flow, const char *first, const char *from)
+{
+    kn_buf_printf(sql, "SELECT %s", first);
+    for (size_t i = 0; i < flow->projection.len; i++) {
+        kn_buf_text(sql, i || *first ? ", " : "");
+        kn_sql_ident(sql, kn_str(flow->projection.items[i]));
+    }
+    kn_buf_printf(sql, "%s FROM %s", flow->projection.len || *first ? "" : "*", from);
+    if (flow->filter)
+        kn_buf_printf(sql, " WHERE (%s\n)", flow->filter);
+}
+
 const char *kn_native_flow_sql(KnNativeRun *run, const KnutFlow *flow)
 {
     KN_BUF_AUTO sql = {.max = 64 << 20};
-    KN_BUF_AUTO base = {.max = 64 << 20};
-    if (flow->query) {
-        kn_buf_text(&base, "(");
-        kn_buf_str(&base, trimmed(flow->query));
-        kn_buf_text(&base, "\n)");
-    } else if (flow->kind.tag == KNUT_FLOW_STREAMING) {
-        const char *dir = flow->kind.streaming.source.file_drop.dir;
-        kn_native_name_sql(&base, kn_native_drop_name(run->arena, dir));
-    } else {
-        kn_native_name_sql(&base, flow->reads.items[0]);
-    }
-    kn_buf_text(&sql, "SELECT ");
-    for (size_t i = 0; i < flow->projection.len; i++) {
-        kn_buf_text(&sql, i ? ", " : "");
-        kn_sql_ident(&sql, kn_str(flow->projection.items[i]));
-    }
-    kn_buf_printf(&sql, "%s FROM %s", flow->projection.len ? "" : "*", base.data);
-    if (flow->filter)
-        kn_buf_printf(&sql, " WHERE (%s\n)", flow->filter);
+    kn_native_around_sql(&sql, flow, "",
+                         kn_arena_printf(run->arena, "(%s\n)", kn_native_query_text(run, flow)));
     return kn_arena_strndup(run->arena, sql.data, sql.len);
 }
 
@@ -115,26 +125,13 @@ static KnCode unite(KnNativeRun *run, const KnNativeNode *node, Union *all, KnEr
     return KN_OK;
 }
 
-static KnCode as_declared(KnNativeRun *run, const KnutDataset *dataset, const char *sql,
-                          const char **ret, KnErr *err)
+KnCode kn_native_as_declared(KnNativeRun *run, const KnutDataset *dataset, const char *sql,
+                             const char **ret, KnErr *err)
 {
     const char *what = kn_arena_printf(run->arena, "dataset %s", dataset->name);
     KN_TRY(kn_native_declared(run, what, &dataset->schema, sql, &sql, err));
     KnNativeWanted wanted = {dataset->name, &dataset->expectations, &dataset->schema};
     return kn_native_checked(run, &wanted, sql, ret, err);
-}
-
-static KnCode streamed(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow, const char **ret,
-                       KnErr *err)
-{
-    const char *sql = NULL;
-    KnNativeWanted wanted = {flow->target, &flow->expectations, NULL};
-    KN_TRY(kn_err_wrap(err, kn_native_drop(run, node, flow, &sql, err), "flow %s", flow->name));
-    *ret = sql;
-    if (!sql)
-        return KN_OK;
-    KN_TRY(kn_native_checked(run, &wanted, sql, &sql, err));
-    return as_declared(run, node->dataset, sql, ret, err);
 }
 
 KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **ret, KnErr *err)
@@ -148,10 +145,8 @@ KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **
     if (first->kind.tag == KNUT_FLOW_CDC) {
         const char *applied = NULL;
         KN_TRY(kn_native_apply(run, node, first, &applied, err));
-        return as_declared(run, dataset, applied, ret, err);
+        return kn_native_as_declared(run, dataset, applied, ret, err);
     }
-    if (first->kind.tag == KNUT_FLOW_STREAMING)
-        return streamed(run, node, first, ret, err);
     Union all = {.sql = {.max = 64 << 20}};
     KnCode rc = unite(run, node, &all, err);
     const char *sql =
@@ -161,7 +156,7 @@ KnCode kn_native_dataset_sql(KnNativeRun *run, KnNativeNode *node, const char **
         *ret = NULL;
         return rc;
     }
-    return as_declared(run, dataset, sql, ret, err);
+    return kn_native_as_declared(run, dataset, sql, ret, err);
 }
 
 /* The schema, and the database, that a qualified name lies in. */

@@ -17,7 +17,7 @@
 #include "iceberg/write/write.h"
 #include "pipeline/native/native.h"
 
-static KnCode open_table(KnNativeRun *run, const char *name, KnTable **ret, KnErr *err)
+KnCode kn_native_table_open(KnNativeRun *run, const char *name, KnTable **ret, KnErr *err)
 {
     const KnRunTables *tables = run->opts->tables;
     const char *database = run->pipeline->default_database;
@@ -30,7 +30,7 @@ static KnCode open_table(KnNativeRun *run, const char *name, KnTable **ret, KnEr
 }
 
 /* A table without snapshots has its columns and no rows. */
-static KnCode nothing_sql(KnNativeRun *run, const KnSchema *schema, const char **ret, KnErr *err)
+KnCode kn_native_nothing_sql(KnNativeRun *run, const KnSchema *schema, const char **ret, KnErr *err)
 {
     KN_BUF_AUTO sql = {.max = 16 << 20};
     kn_buf_text(&sql, "SELECT ");
@@ -52,11 +52,11 @@ KnCode kn_native_table_sql(KnNativeRun *run, const char *name, const char **ret,
     KnNativeTable *table = kn_vec_push(&run->tables);
     const KnSnapshotChoice current = {0};
     const KnSnapshot *snap = NULL;
-    KN_TRY(open_table(run, name, &table->table, err));
+    KN_TRY(kn_native_table_open(run, name, &table->table, err));
     KN_TRY(kn_table_choose_snapshot(table->table, &current, &snap, err));
     const KnSchema *schema = kn_metadata_schema(table->table->md);
     if (!snap)
-        return nothing_sql(run, schema, ret, err);
+        return kn_native_nothing_sql(run, schema, ret, err);
     KnPlanOptions plan = {.snapshot = snap, .schema = schema};
     KN_TRY(kn_plan_scan(table->table, &plan, &table->plan, err));
     KnReadOptions *read = kn_arena_zalloc(run->arena, sizeof(*read));
@@ -121,7 +121,7 @@ KnCode kn_native_table_write(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
     KnNativeTable *kept = kn_vec_push(&run->tables);
     KnWriteResult result = {.snapshot_id = -1};
-    KN_TRY(open_table(run, node->path, &kept->table, err));
+    KN_TRY(kn_native_table_open(run, node->path, &kept->table, err));
     KnRunMetrics metrics = {.rows = 0};
     KnRunEvent event = {
         .element = node->dataset->name, .phase = KN_PHASE_COMPLETED, .metrics = &metrics};

@@ -74,6 +74,7 @@ typedef struct KnNativeShape {
 } KnNativeShape;
 
 typedef struct KnNativeRun KnNativeRun;
+typedef struct KnStreams KnStreams; /* stream/run.c */
 
 /** The columns of a query. */
 KN_NODISCARD KnCode kn_native_describe(KnNativeRun *run, const char *sql, KnNativeShape *ret,
@@ -115,12 +116,20 @@ KN_NODISCARD KnCode kn_native_report_checks(const KnNativeRun *run, const char *
 
 /* ---- datasets ---- */
 typedef enum KnNativeAction {
-    KN_NATIVE_VIEW,  /* nothing is computed for itself */
-    KN_NATIVE_TABLE, /* computed once and kept for its readers */
-    KN_NATIVE_WRITE, /* computed by the statement that writes it */
-    KN_NATIVE_COUNT, /* computed for its numbers, or given to on_rows */
-    KN_NATIVE_SKIP,  /* not selected, or needed by nothing */
+    KN_NATIVE_VIEW,   /* nothing is computed for itself */
+    KN_NATIVE_TABLE,  /* computed once and kept for its readers */
+    KN_NATIVE_WRITE,  /* computed by the statement that writes it */
+    KN_NATIVE_COUNT,  /* computed for its numbers, or given to on_rows */
+    KN_NATIVE_SKIP,   /* not selected, or needed by nothing */
+    KN_NATIVE_STREAM, /* computed epoch by epoch */
 } KnNativeAction;
+
+/* What is written into a folder beside the rows of an epoch. */
+typedef struct KnNativeMark {
+    const char *name; /* of the file */
+    const char *text;
+    const char *part; /* what the files of rows are called by */
+} KnNativeMark;
 
 typedef struct KnNativeNode {
     const KnutDataset *dataset;
@@ -131,12 +140,15 @@ typedef struct KnNativeNode {
     bool fresh;  /* as if it had never been written */
     KnNativeAction action;
     KnNativeFormat format;
-    KnNativePlace place;  /* of path */
-    const char *path;     /* absolute, or the table's; NULL = written nowhere */
-    bool replace;         /* else rows are added */
-    const KnutFlow *drop; /* the flow that read files dropped into a folder, and the SELECT of */
-    const char *seen_sql; /* all that it has read by now */
-    int64_t rows;         /* computed or written; -1 = not counted */
+    KnNativePlace place;      /* of path */
+    const char *path;         /* absolute, or the table's; NULL = written nowhere */
+    bool replace;             /* else rows are added */
+    bool streamed;            /* streaming flows write it, epoch by epoch */
+    bool after;               /* it needs what these write, and so comes when they have ended */
+    const KnNativeMark *mark; /* of the epoch that is written into its folder */
+    /* of streams into it: rows read, epochs, and how far event time has come (INT64_MIN = none) */
+    atomic_int_least64_t rows_in, epochs, watermark_ms;
+    int64_t rows; /* computed or written; -1 = not counted */
 } KnNativeNode;
 
 /* What stands beside a target and waits to take its place; for a target in an object store, in a
@@ -182,6 +194,7 @@ struct KnNativeRun {
     bool decided; /* local targets change now: if not by this run, then by the next (journal.c) */
     KN_VEC(KnFeed *) feeds;
     KN_VEC(KnNativeSource *) sources;
+    KnStreams *streams;                    /* flows that are read as they grow; NULL = not begun */
     bool planning;                         /* nothing is computed */
     _Atomic(const KnNativeNode *) current; /* that is computed now; NULL = none */
     pthread_t watch;                       /* interrupts the engine when the run is cancelled */
@@ -198,7 +211,13 @@ void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNot
 /** The SELECT over an input's files (source.c). */
 KN_NODISCARD KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char **ret,
                                         KnErr *err);
-/** The SELECT over the rows of an Iceberg table (iceberg.c). */
+/** The table of that name in the run's catalog (iceberg.c); the caller frees it. */
+KN_NODISCARD KnCode kn_native_table_open(KnNativeRun *run, const char *name, KnTable **ret,
+                                         KnErr *err);
+/** A SELECT with the columns of the schema and no rows. */
+KN_NODISCARD KnCode kn_native_nothing_sql(KnNativeRun *run, const KnSchema *schema,
+                                          const char **ret, KnErr *err);
+/** The SELECT over the rows of an Iceberg table. */
 KN_NODISCARD KnCode kn_native_table_sql(KnNativeRun *run, const char *name, const char **ret,
                                         KnErr *err);
 /** The node's relation into its table, as one snapshot. */
@@ -243,7 +262,25 @@ bool kn_native_part_is_made(const char *partition_col);
 KN_NODISCARD KnCode kn_native_parted(KnNativeRun *run, const KnNativeNode *node, const char *select,
                                      const char **ret, KnErr *err);
 
-/** The SELECT of a flow, without its checks (flow.c). */
+/* How files are read; each may be NULL. */
+typedef struct KnNativeReading {
+    const KnutNames *partition_cols;
+    const KnutSchema *schema;
+    const KnutPairs *options;
+} KnNativeReading;
+/** The SELECT over files of these full names. */
+void kn_native_listed_sql(KnBuf *sql, KnNativeFormat format, const KnutNames *list,
+                          const KnNativeReading *how);
+
+/** The query, or a SELECT of the one thing that is read (flow.c). */
+const char *kn_native_query_text(KnNativeRun *run, const KnutFlow *flow);
+/** The flow's projection and filter around a relation; first: columns before those of a projection,
+ * "" = none. */
+void kn_native_around_sql(KnBuf *sql, const KnutFlow *flow, const char *first, const char *from);
+/** The SELECT with columns and checks as the dataset declares them. */
+KN_NODISCARD KnCode kn_native_as_declared(KnNativeRun *run, const KnutDataset *dataset,
+                                          const char *sql, const char **ret, KnErr *err);
+/** The SELECT of a flow, without its checks. */
 const char *kn_native_flow_sql(KnNativeRun *run, const KnutFlow *flow);
 /** False for a backfill (once) whose target is there already. */
 bool kn_native_flow_runs(const KnNativeRun *run, const KnNativeNode *node, const KnutFlow *flow);
@@ -259,17 +296,18 @@ KN_NODISCARD KnCode kn_native_alias(KnNativeRun *run, const KnNativeNode *node, 
 /** The name as the engine takes it: each part quoted. */
 void kn_native_name_sql(KnBuf *sql, const char *name);
 
-/** The SELECT of a flow over the files that were dropped since the last run; NULL = none (drop.c).
- */
-KN_NODISCARD KnCode kn_native_drop(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow,
-                                   const char **ret, KnErr *err);
-/** What queries call the rows of a folder: its name up to a dot. */
-const char *kn_native_drop_name(KnArena *arena, const char *dir);
-/** The log of a flow in its target's folder. */
-const char *kn_native_seen_path(KnArena *arena, const char *folder, const KnutFlow *flow);
 /** The SELECT of a target to which the flow's changes are applied (cdc.c). Computes them. */
 KN_NODISCARD KnCode kn_native_apply(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow,
                                     const char **ret, KnErr *err);
+/** Opens streaming flows and goes on with all of them until they end, or until somebody ends the
+ * run (stream/run.c). Then each of their datasets is a relation of all of its rows. *ret_stopped: a
+ * stream that would have gone on was told to end, between two epochs or by leaving one out. */
+KN_NODISCARD KnCode kn_streams_run(KnNativeRun *run, bool *ret_stopped, KnErr *err);
+/** Of a run that computes nothing: the queries of the node's streams are bound, and its dataset is
+ * a relation without rows. *ret_bound false: a source does not know its columns yet. */
+KN_NODISCARD KnCode kn_streams_bind(KnNativeRun *run, KnNativeNode *node, bool *ret_bound,
+                                    KnErr *err);
+void kn_streams_close(KnNativeRun *run);
 /** True when the run computes nothing. */
 static inline bool kn_native_is_dry(const KnNativeRun *run)
 {
@@ -302,7 +340,7 @@ KN_NODISCARD KnCode kn_native_ran_before(KnNativeRun *run, const KnNativeNode *n
 /** Beside a staged target: that it did. */
 KN_NODISCARD KnCode kn_native_stage_run(KnNativeRun *run, const KnNativeNode *node, KnErr *err);
 
-/** All that is staged takes its place (publish.c). */
+/** All that is staged takes its place, and locks on folders go (publish.c). */
 KN_NODISCARD KnCode kn_native_publish(KnNativeRun *run, KnErr *err);
 /** Removes what is staged and not published, and lets the locks go. */
 void kn_native_unstage(KnNativeRun *run);
@@ -310,6 +348,8 @@ void kn_native_unstage(KnNativeRun *run);
 /** An event; phase KN_PHASE_NONE and metrics NULL are allowed. */
 void kn_native_tell(const KnNativeRun *run, const KnRunEvent *event, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/** By the run's clock, in milliseconds. */
+int64_t kn_native_now(const KnNativeRun *run);
 /** KN_E_CANCELLED once somebody asked for it. */
 KN_NODISCARD KnCode kn_native_going_on(const KnNativeRun *run, KnErr *err);
 /** Its memory and its id: first of all. */

@@ -87,6 +87,8 @@ static KnNativeAction action_of(const KnNativeNode *node)
 {
     if (!node->wanted)
         return KN_NATIVE_SKIP;
+    if (node->streamed)
+        return KN_NATIVE_STREAM;
     if (node->path)
         return node->readers || node->apart ? KN_NATIVE_TABLE : KN_NATIVE_WRITE;
     if (!node->readers)
@@ -108,7 +110,8 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
     KnNativeNode *node = &run->nodes[i];
     bool chosen = !opts->select.len || listed(&opts->select, dataset->name);
     bool fresh = listed(&opts->full_refresh, "all") || listed(&opts->full_refresh, dataset->name);
-    *node = (KnNativeNode){.dataset = dataset, .wanted = chosen, .rows = -1};
+    *node =
+        (KnNativeNode){.dataset = dataset, .wanted = chosen, .rows = -1, .watermark_ms = INT64_MIN};
     node->counts = has_checks(run, i);
     node->fresh = fresh;
     node->replace = fresh || is_applied(run, i) || dataset->write_mode == KNUT_WRITE_OVERWRITE ||
@@ -124,6 +127,29 @@ static KnCode set_up(KnNativeRun *run, size_t i, KnErr *err)
     KN_TRY(kn_err_wrap(err, kn_native_path(run->arena, dataset->path, &node->path, err),
                        "dataset %s", dataset->name));
     return kn_native_is_dry(run) ? KN_OK : kn_native_recover(run, node->path, err);
+}
+
+static bool is_streamed(const KnNativeRun *run, size_t i)
+{
+    const KnIndexes *writers = &run->graph->writers[i];
+    return writers->len &&
+           run->pipeline->flows.items[writers->items[0]].kind.tag == KNUT_FLOW_STREAMING;
+}
+
+/* Does one of the dataset's flows read what streams write, or what is computed from that? What is
+ * read comes first here. */
+static bool is_after(const KnNativeRun *run, size_t i)
+{
+    const KnIndexes *writers = &run->graph->writers[i];
+    for (size_t w = 0; w < writers->len; w++) {
+        const KnGraphReads *reads = &run->graph->reads[writers->items[w]];
+        for (size_t r = 0; r < reads->len; r++) {
+            size_t from = reads->items[r].dataset;
+            if (from != KN_GRAPH_NONE && (run->nodes[from].streamed || run->nodes[from].after))
+                return true;
+        }
+    }
+    return false;
 }
 
 /* A table, or a database's, is written by its commit, at the end. Its rows are computed before,
@@ -161,6 +187,11 @@ KnCode kn_native_order(KnNativeRun *run, KnErr *err)
     for (size_t i = 0; i < n; i++)
         KN_TRY(set_up(run, i, err));
     set_apart(run);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = run->graph->order.items[i];
+        run->nodes[at].streamed = is_streamed(run, at);
+        run->nodes[at].after = !run->nodes[at].streamed && is_after(run, at);
+    }
     for (size_t i = n; i-- > 0;) {
         size_t at = run->graph->order.items[i];
         KnNativeNode *node = &run->nodes[at];

@@ -34,6 +34,11 @@ void kn_native_tell(const KnNativeRun *run, const KnRunEvent *event, const char 
     run->opts->on_event(run->opts->event_arg, &full);
 }
 
+int64_t kn_native_now(const KnNativeRun *run)
+{
+    return run->opts->clock_ms ? run->opts->clock_ms() : kn_clock_wall_ms();
+}
+
 static bool is_cancelled(const KnRunOptions *opts)
 {
     return (opts->control && atomic_load(&opts->control->cancelled)) ||
@@ -52,13 +57,19 @@ static void tell_progress(const KnNativeRun *run)
     uint64_t rows = 0;
     const KnNativeNode *node = atomic_load(&run->current);
     double part = kn_session_progress(run->session, &rows);
-    if (!node || part < 0)
+    if (!node || (part < 0 && !node->streamed))
         return;
     KnRunProgress progress = {.dataset = node->dataset->name,
                               .part = part,
                               .rows = (int64_t)rows,
                               .batches = -1,
                               .watermark_ms = INT64_MIN};
+    if (node->streamed) { /* the statement is one of many */
+        progress.part = -1;
+        progress.rows = atomic_load(&node->rows_in);
+        progress.batches = atomic_load(&node->epochs);
+        progress.watermark_ms = atomic_load(&node->watermark_ms);
+    }
     run->opts->on_progress(run->opts->event_arg, &progress);
 }
 
@@ -146,6 +157,7 @@ void kn_native_close(KnNativeRun *run)
     if (run->watching)
         (void)pthread_join(run->watch, NULL);
     kn_native_unstage(run);
+    kn_streams_close(run);
     kn_native_tables_done(run);
     kn_vec_done(&run->commits);
     run->session = kn_session_close(run->session);
@@ -274,11 +286,12 @@ static KnCode compute(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     return KN_OK;
 }
 
-static KnCode compute_all(KnNativeRun *run, KnErr *err)
+/* Datasets that need no stream, or (after) those that do. */
+static KnCode compute_some(KnNativeRun *run, bool after, KnErr *err)
 {
     for (size_t i = 0; i < run->pipeline->datasets.len; i++) {
         KnNativeNode *node = &run->nodes[run->graph->order.items[i]];
-        if (node->action == KN_NATIVE_SKIP)
+        if (node->action == KN_NATIVE_SKIP || node->streamed || node->after != after)
             continue;
         KN_TRY(kn_native_going_on(run, err));
         tell_flows(run, node);
@@ -292,6 +305,42 @@ static KnCode compute_all(KnNativeRun *run, KnErr *err)
     return kn_native_publish(run, err);
 }
 
+static bool has_streams(const KnNativeRun *run)
+{
+    bool any = false;
+    for (size_t i = 0; i < run->pipeline->datasets.len; i++)
+        any |= run->nodes[i].action == KN_NATIVE_STREAM;
+    return any;
+}
+
+/* What reads datasets of streams can be bound when those can: a folder in which nothing was dropped
+ * does not say which columns it will have. */
+static KnCode bind_streams(KnNativeRun *run, KnErr *err)
+{
+    bool all = true;
+    for (size_t i = 0; i < run->pipeline->datasets.len; i++) {
+        KnNativeNode *node = &run->nodes[run->graph->order.items[i]];
+        bool bound = true;
+        if (node->action == KN_NATIVE_STREAM)
+            KN_TRY(kn_streams_bind(run, node, &bound, err));
+        all &= bound;
+    }
+    return all ? compute_some(run, true, err) : KN_OK;
+}
+
+/* What streams read beside their stream is computed and published before they begin, what reads
+ * their datasets when they have ended. */
+static KnCode compute_all(KnNativeRun *run, bool *ret_stopped, KnErr *err)
+{
+    KN_TRY(compute_some(run, false, err));
+    if (!has_streams(run))
+        return KN_OK;
+    if (kn_native_is_dry(run))
+        return bind_streams(run, err);
+    KN_TRY(kn_streams_run(run, ret_stopped, err));
+    return *ret_stopped ? KN_OK : compute_some(run, true, err);
+}
+
 static size_t n_flows(const KnNativeRun *run)
 {
     size_t n = 0;
@@ -303,6 +352,7 @@ static size_t n_flows(const KnNativeRun *run)
 static KnCode native_run(const KnPipeline *pipeline, const KnRunOptions *opts, KnErr *err)
 {
     KnErr local = {0};
+    bool stopped = false;
     KnNativeRun run = {.pipeline = pipeline, .opts = opts};
     err = err ? err : &local;
     kn_native_begin(&run);
@@ -310,25 +360,30 @@ static KnCode native_run(const KnPipeline *pipeline, const KnRunOptions *opts, K
                    pipeline->name);
     KnCode rc = kn_native_open(&run, err);
     if (rc == KN_OK)
-        rc = compute_all(&run, err);
+        rc = compute_all(&run, &stopped, err);
     if (rc != KN_OK && is_cancelled(opts))
         rc = kn_native_going_on(&run, err);
     if (rc == KN_OK)
         kn_native_tell(&run, &(KnRunEvent){.phase = KN_PHASE_COMPLETED},
                        "native: `%s` %s (%zu flow(s) %s)", pipeline->name,
-                       opts->dry ? "can be run" : "complete", n_flows(&run),
-                       opts->dry ? "bound" : "executed");
+                       opts->dry ? "can be run"
+                       : stopped ? "stopped"
+                                 : "complete",
+                       n_flows(&run), opts->dry ? "bound" : "executed");
     else
         kn_native_tell(&run, &(KnRunEvent){.phase = KN_PHASE_FAILED}, "%s", err->msg);
     kn_native_close(&run);
     return rc;
 }
 
-static const char *const output_modes[] = {"append", NULL};
+static const char *const output_modes[] = {"append", "update", "complete", NULL};
 static const KnCapabilities capabilities = {.name = "native",
                                             .batch = true,
+                                            .streaming = true,
+                                            .event_time = true,
                                             .cdc = true,
                                             .expectations = true,
+                                            .incremental_state = true,
                                             .partition_transforms = true,
                                             .output_modes = output_modes};
 

@@ -216,6 +216,22 @@ void kn_native_files_sql(KnBuf *sql, KnNativeFormat format, const char *path,
                     .schema = &no_schema});
 }
 
+void kn_native_listed_sql(KnBuf *sql, KnNativeFormat format, const KnutNames *list,
+                          const KnNativeReading *how)
+{
+    static const KnutSchema no_schema = {0};
+    static const KnutNames no_parts = {0};
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    columns_sql(arena, how->partition_cols ? how->partition_cols : &no_parts, sql);
+    reader(arena, sql,
+           &(Files){.format = format,
+                    .path = "",
+                    .list = *list,
+                    .partition_cols = how->partition_cols,
+                    .schema = how->schema ? how->schema : &no_schema,
+                    .options = how->options});
+}
+
 static KnCode table_input(KnNativeRun *run, const KnutInput *input, const char **ret, KnErr *err)
 {
     const char *what = kn_arena_printf(run->arena, "input %s", input->name);

@@ -192,6 +192,12 @@ static KnCode select_sql(KnNativeRun *run, const KnNativeStaged *staged, const c
     return kn_buf_check(sql, err);
 }
 
+/* What its new files are called by. */
+static const char *part_id(const KnNativeRun *run, const KnNativeNode *node)
+{
+    return node->mark ? node->mark->part : run->uuid;
+}
+
 static void copy_options(const KnNativeRun *run, const KnNativeNode *node, KnBuf *sql)
 {
     static const char *const options[] = {"FORMAT parquet, COMPRESSION zstd", "FORMAT csv, HEADER",
@@ -203,7 +209,7 @@ static void copy_options(const KnNativeRun *run, const KnNativeNode *node, KnBuf
         kn_sql_ident(sql, kn_str(kn_native_part_name(run->arena, cols->items[i])));
     }
     if (cols->len)
-        kn_buf_printf(sql, "), FILENAME_PATTERN 'part-%s-{i}'", run->uuid);
+        kn_buf_printf(sql, "), FILENAME_PATTERN 'part-%s-{i}'", part_id(run, node));
     kn_buf_char(sql, ')');
 }
 
@@ -212,7 +218,7 @@ static const char *copy_target(const KnNativeRun *run, const KnNativeNode *node,
 {
     if (kn_native_is_file(node->path) || node->dataset->partition_cols.len)
         return stage;
-    return kn_arena_printf(run->arena, "%s/part-%s%s", stage, run->uuid,
+    return kn_arena_printf(run->arena, "%s/part-%s%s", stage, part_id(run, node),
                            kn_native_extension(node->format));
 }
 
@@ -244,18 +250,16 @@ static KnCode keep_old(const KnNativeNode *node, const KnNativeStaged *staged, K
     return kn_place_link_tree(staged->target, staged->stage, err);
 }
 
-/* Of a folder into which files are streamed: which these were. */
-static KnCode write_log(KnNativeRun *run, const KnNativeNode *node, const KnNativeStaged *staged,
-                        KnErr *err)
+/* Of a folder into which a stream goes: which epoch its rows are of. */
+static KnCode write_mark(KnNativeRun *run, const KnNativeNode *node, const KnNativeStaged *staged,
+                         KnErr *err)
 {
-    if (!node->drop)
+    if (!node->mark)
         return KN_OK;
-    KN_BUF_AUTO sql = {.max = 64 << 20};
-    kn_buf_printf(&sql, "COPY (%s) TO ", node->seen_sql);
-    kn_sql_text(&sql, kn_str(kn_native_seen_path(run->arena, staged->stage, node->drop)));
-    kn_buf_text(&sql, " (FORMAT parquet)");
-    KN_TRY(kn_buf_check(&sql, err));
-    return kn_session_exec(run->session, sql.data, NULL, err);
+    const char *file = kn_arena_printf(run->arena, "%s/%s", staged->stage, node->mark->name);
+    return kn_io_settled(kn_io_write(run->io, kn_str(file), node->mark->text,
+                                     strlen(node->mark->text), KN_IO_REPLACE, err),
+                         err);
 }
 
 KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
@@ -272,8 +276,8 @@ KnCode kn_native_stage(KnNativeRun *run, KnNativeNode *node, KnErr *err)
     KN_TRY(kn_native_parted(run, node, select.data, &parted, err));
     *kn_vec_push(&run->staged) = staged;
     KN_TRY(copy(run, node, &staged, parted, err));
-    KN_TRY(write_log(run, node, &staged, err));
+    KN_TRY(write_mark(run, node, &staged, err));
     KN_TRY(keep_old(node, &staged, err));
     KN_TRY(kn_io_sync(run->io, kn_str(staged.stage), err));
-    return kn_native_stage_run(run, node, err);
+    return node->mark ? KN_OK : kn_native_stage_run(run, node, err);
 }

@@ -137,8 +137,7 @@ static KnCode refused(const json_t *tree, KnStr query, size_t *ret_at, KnErr *er
     return kn_err_set(err, KN_E_CORRUPT, "%.300s", message);
 }
 
-KnCode kn_sdp_tables(KnArena *arena, KnSession *session, const char *query, KnSdpTables *ret,
-                     size_t *ret_at, KnErr *err)
+KnCode kn_sdp_tree(KnSession *session, const char *query, json_t **ret, size_t *ret_at, KnErr *err)
 {
     KN_BUF_AUTO sql = {.max = MAX_TREE}, answer = {.max = MAX_TREE};
     KN_JSON_AUTO tree = NULL;
@@ -155,7 +154,16 @@ KnCode kn_sdp_tables(KnArena *arena, KnSession *session, const char *query, KnSd
     json_t *statements = json_object_get(tree, "statements");
     if (json_array_size(statements) != 1)
         return kn_err_set(err, KN_E_CORRUPT, "expected one query");
+    *ret = json_incref(json_array_get(statements, 0));
+    return KN_OK;
+}
+
+KnCode kn_sdp_tables(KnArena *arena, KnSession *session, const char *query, KnSdpTables *ret,
+                     size_t *ret_at, KnErr *err)
+{
+    KN_JSON_AUTO tree = NULL;
+    KN_TRY(kn_sdp_tree(session, query, &tree, ret_at, err));
     Reader reader = {.arena = arena, .query = kn_str(query), .tables = ret};
-    walk(&reader, statements, NULL);
+    walk(&reader, tree, NULL);
     return KN_OK;
 }

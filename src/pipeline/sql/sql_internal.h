@@ -7,7 +7,9 @@
  * The parser holds one token. A function that parses something begins at its first token and ends
  * behind its last; a failure is in p->err with file, line and column, and recovery is script.c's.
  */
+#include "base/json.h"
 #include "base/vec.h"
+#include "engine/engine.h"
 #include "pipeline/ir/ir.h"
 #include "pipeline/sql/lex.h"
 #include "pipeline/surface/surface.h"
@@ -139,6 +141,10 @@ char *kn_sdp_engine_text(KnArena *arena, KnStr file, size_t at, size_t end);
 const char *kn_sdp_source_name(KnArena *arena, const KnutSource *source);
 
 /* ---- reads.c: the engine's tree ---- */
+/** The tree of one query, without what is null, empty or default. On failure *ret_at is the byte of
+ * the query, SIZE_MAX = of no place. The caller drops the reference. */
+KN_NODISCARD KnCode kn_sdp_tree(KnSession *session, const char *query, json_t **ret, size_t *ret_at,
+                                KnErr *err);
 typedef struct KnSdpTable {
     const char *name;
     size_t at; /* byte of the query */

@@ -39,7 +39,8 @@ typedef struct KnStreamSinkOps {
     KnCode (*open)(KnStreamSink *sink, KnErr *err);
     /** The last mark of this pipeline's flow. A target that is not there has none. */
     KnCode (*mark)(KnStreamSink *sink, KnStreamMark *ret, KnErr *err);
-    /** KN_E_UNKNOWN: it may have happened; the run ends, and the next one asks for the mark. */
+    /** *ret_rows -1: there was nothing to change, and so the mark is the one of before.
+     * KN_E_UNKNOWN: it may have happened; the run ends, and the next one asks for the mark. */
     KnCode (*commit)(KnStreamSink *sink, const KnStreamWrite *write, int64_t *ret_rows, KnErr *err);
     /** A SELECT of all rows of the target, for those flows of the run that read it. */
     KnCode (*rows)(KnStreamSink *sink, const char **ret_sql, KnErr *err);

@@ -27,7 +27,6 @@ typedef struct KnStreamLimit {
 } KnStreamLimit;
 
 typedef struct KnStreamSourceOps {
-    KnutSourceTag tag;
     const char *kind; /* "file_drop" */
     bool once;        /* rows are pulled, or dear to make: the core stores those of an epoch */
     /** Everything but the tag's own checks is done (check.c). Nothing is read that is not needed to
@@ -56,8 +55,10 @@ struct KnStreamSource {
     KnNativeRun *run;
     const KnutFlow *flow;
     const KnutSource *spec;
-    const char *name;       /* what queries call its rows */
-    const KnutInput *input; /* declared under that name: schema and options; NULL = none */
+    const char *name;  /* what queries call its rows */
+    const char *place; /* folder, URI or table, as the pipeline gives it; NULL = of another kind */
+    KnNativeFormat format; /* of files */
+    KnNativeReading how;   /* declared for what has that name, or is named by cdc() */
     /* set by open() */
     const char *identity; /* what is read, without secrets: offsets of another are not ours */
     const char *log; /* table of the engine, (item VARCHAR): what is remembered; rows are added by
@@ -69,9 +70,11 @@ struct KnStreamSource {
 extern const KnStreamSourceOps kn_stream_drop, kn_stream_memory, kn_stream_batch,
     kn_stream_snapshots;
 
-/** What queries call the rows of a source: the topic, the table's or folder's last name, the name
- * that cdc() names. In arena. */
-const char *kn_stream_source_name(KnArena *arena, const KnutSource *source);
+/** Of which kind a flow's source is, and its place; NULL = of none that is known. The run's streams
+ * come first, whatever the source is. */
+const KnStreamSourceOps *kn_stream_source_find(KnArena *arena, const KnPipeline *pipeline,
+                                               const KnRunOptions *opts, const KnutSource *source,
+                                               KnStreamSource *ret);
 /** The flow's own source. What it holds is closed with the run. */
 KN_NODISCARD KnCode kn_stream_source_open(KnNativeRun *run, const KnutFlow *flow,
                                           KnStreamSource **ret, KnErr *err);
