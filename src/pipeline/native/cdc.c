@@ -11,14 +11,17 @@
  *     type 1: the last event of a key; the row is there unless that is a delete
  *     type 2: every upsert, from its place (__start_at) to that of the next event (__end_at)
  *
- * The file of deletes is put in its place before the target: a run that is killed between the two
- * has remembered a delete that the next run will be told again, and that changes nothing.
+ * The file of deletes is put in its place before the target, or with it: a run that is killed
+ * between the two has remembered a delete that the next run will be told again, and that changes
+ * nothing. Of an Iceberg table it is in the pipeline's storage.
+ *
+ * A truncate (type 1) is a delete of every key at its place; the last one is remembered among the
+ * deletes, without a key.
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/path.h"
 #include "pipeline/native/native.h"
 
 #define TYPE_COLUMN "_change_type"
@@ -33,8 +36,12 @@ typedef struct Apply {
     KnNativeShape shape;  /* of changes */
     KnNativeColumn *kept; /* of the target, without the bounds of type 2 */
     size_t n_kept;
-    bool typed;         /* changes have TYPE_COLUMN */
-    const char *events; /* table of the engine */
+    bool typed;          /* changes have TYPE_COLUMN */
+    const char *old;     /* SELECT of the target's rows; NULL = it has none */
+    const char *deletes; /* file; NULL = the target is written nowhere */
+    const char *events;  /* table of the engine */
+    const char
+        *truncated; /* another, of one row: the last place (kn_place); NULL = none are known */
 } Apply;
 
 static bool listed(const KnutNames *names, const char *name)
@@ -88,12 +95,15 @@ static KnCode read_changes(Apply *a, KnErr *err)
 {
     KN_BUF_AUTO cond = {.max = 1 << 20};
     kn_sql_ident(&cond, kn_str(a->cdc->sequence_by));
-    kn_buf_text(&cond, " IS NOT NULL");
+    kn_buf_text(&cond, " IS NOT NULL AND (");
+    if (a->cdc->apply_as_truncates)
+        kn_buf_printf(&cond, "coalesce((%s\n), false) OR (", a->cdc->apply_as_truncates);
     for (size_t i = 0; i < a->cdc->keys.len; i++) {
-        kn_buf_text(&cond, " AND ");
+        kn_buf_text(&cond, i ? " AND " : "");
         kn_sql_ident(&cond, kn_str(a->cdc->keys.items[i]));
         kn_buf_text(&cond, " IS NOT NULL");
     }
+    kn_buf_text(&cond, a->cdc->apply_as_truncates ? "))" : ")");
     KnutExpectation *there = kn_arena_zalloc(a->run->arena, sizeof(*there));
     *there = (KnutExpectation){"keys and sequence are not NULL",
                                kn_arena_strndup(a->run->arena, cond.data, cond.len),
@@ -125,18 +135,64 @@ static void keys_sql(const Apply *a, KnBuf *sql)
     }
 }
 
-static const char *deletes_path(const Apply *a)
+/* ---- what the target has ---- */
+
+static KnCode check_columns(const Apply *a, const KnNativeShape *table, KnErr *err)
 {
-    KnStr dir = kn_path_dirname(kn_str(a->node->path)),
-          name = kn_path_basename(kn_str(a->node->path));
-    return kn_arena_printf(a->run->arena, "%.*s/.%.*s.deletes.parquet", (int)dir.len, dir.ptr,
-                           (int)name.len, name.ptr);
+    size_t bounds = a->cdc->scd_type == KNUT_SCD_TYPE2 ? 2 : 0;
+    bool same = table->len == a->n_kept + bounds &&
+                (!bounds || (has_column(table, "__start_at") && has_column(table, "__end_at")));
+    for (size_t i = 0; same && i < a->n_kept; i++)
+        same = has_column(table, a->kept[i].name);
+    if (same)
+        return KN_OK;
+    return kn_err_set(
+        err, KN_E_INVAL,
+        "table %s must have the columns of the changes that are kept%s, and no others",
+        a->node->path, bounds ? ", __start_at and __end_at" : "");
 }
 
-static bool is_there(const Apply *a, const char *path)
+static KnCode find_table(Apply *a, KnErr *err)
 {
-    return a->node->path && !a->node->fresh && access(path, F_OK) == 0;
+    KnNativeShape shape = {0};
+    const char *sql = NULL, *storage = NULL;
+    KN_TRY(kn_native_target_sql(a->run, a->node, &sql, err));
+    KN_TRY(kn_native_describe(a->run, sql, &shape, err));
+    KN_TRY(check_columns(a, &shape, err));
+    KN_TRY(kn_native_path(a->run->arena, a->run->pipeline->storage, &storage, err));
+    a->deletes =
+        kn_arena_printf(a->run->arena, "%s/%s.deletes.parquet", storage, a->node->dataset->name);
+    a->old = a->node->fresh ? NULL : sql;
+    return KN_OK;
 }
+
+static void find_file(Apply *a)
+{
+    KN_BUF_AUTO sql = {.max = 1 << 16};
+    a->deletes = kn_native_beside(a->run->arena, a->node->path, ".deletes.parquet");
+    if (a->node->fresh || access(a->node->path, F_OK) != 0)
+        return;
+    kn_buf_text(&sql, "SELECT * FROM ");
+    kn_native_files_sql(&sql, KN_NATIVE_PARQUET, a->node->path, NULL);
+    a->old = kn_arena_strndup(a->run->arena, sql.data, sql.len);
+}
+
+static KnCode find_target(Apply *a, KnErr *err)
+{
+    if (!a->node->path)
+        return KN_OK;
+    if (a->node->place == KN_NATIVE_CATALOG)
+        return find_table(a, err);
+    find_file(a);
+    return KN_OK;
+}
+
+static bool has_deletes(const Apply *a)
+{
+    return a->deletes && !a->node->fresh && access(a->deletes, F_OK) == 0;
+}
+
+/* ---- events ---- */
 
 /* Of a column that earlier deletes do not have. */
 static void null_columns(const Apply *a, KnBuf *sql)
@@ -161,26 +217,63 @@ static void new_events(const Apply *a, KnBuf *sql)
     if (a->cdc->apply_as_deletes)
         kn_buf_printf(sql, " OR coalesce((%s\n), false)", a->cdc->apply_as_deletes);
     kn_buf_printf(sql, ") IS TRUE AS kn_delete, 1 AS kn_new FROM (%s\n)", a->changes);
+    kn_buf_text(sql, " WHERE true");
     if (a->typed)
         kn_buf_text(sql,
-                    " WHERE upper(" TYPE_COLUMN
-                    ") NOT IN ('UPDATE_BEFORE', 'UPDATE_PREIMAGE') OR " TYPE_COLUMN " IS NULL");
+                    " AND (upper(" TYPE_COLUMN
+                    ") NOT IN ('UPDATE_BEFORE', 'UPDATE_PREIMAGE') OR " TYPE_COLUMN " IS NULL)");
+    if (a->cdc->apply_as_truncates)
+        kn_buf_printf(sql, " AND (%s\n) IS NOT TRUE", a->cdc->apply_as_truncates);
+}
+
+static void deletes_sql(const Apply *a, KnBuf *sql)
+{
+    kn_native_files_sql(sql, KN_NATIVE_PARQUET, a->deletes, NULL);
+    kn_buf_text(sql, " WHERE ");
+    kn_sql_ident(sql, kn_str(a->cdc->keys.items[0]));
 }
 
 static void old_events(const Apply *a, KnBuf *sql)
 {
-    if (is_there(a, a->node->path)) {
+    if (a->old) {
         kn_buf_text(sql, " UNION ALL SELECT ");
         columns_sql(a, sql);
-        kn_buf_text(sql, ", false, 0 FROM ");
-        kn_native_files_sql(sql, KN_NATIVE_PARQUET, a->node->path, NULL);
+        kn_buf_printf(sql, ", false, 0 FROM (%s)", a->old);
     }
-    if (a->node->path && is_there(a, deletes_path(a))) {
+    if (has_deletes(a)) {
         kn_buf_text(sql, " UNION ALL SELECT ");
         null_columns(a, sql);
         kn_buf_text(sql, ", true, 0 FROM ");
-        kn_native_files_sql(sql, KN_NATIVE_PARQUET, deletes_path(a), NULL);
+        deletes_sql(a, sql);
+        kn_buf_text(sql, " IS NOT NULL");
     }
+}
+
+/* Rows that are looked at twice are kept: their checks count each once. */
+static KnCode find_truncates(Apply *a, KnErr *err)
+{
+    size_t at = (size_t)(a->node - a->run->nodes);
+    const char *kind = kn_native_is_dry(a->run) ? "VIEW" : "TABLE";
+    KN_BUF_AUTO place = {.max = 1 << 16};
+    KN_BUF_AUTO sql = {.max = 64 << 20};
+    if (!a->cdc->apply_as_truncates)
+        return KN_OK;
+    const char *changes = kn_arena_printf(a->run->arena, "kn_changes_%zu", at);
+    KN_TRY(kn_native_create(a->run, kind, changes, a->changes, err));
+    a->changes = kn_arena_printf(a->run->arena, "SELECT * FROM %s", changes);
+    kn_sql_ident(&place, kn_str(a->cdc->sequence_by));
+    kn_buf_printf(
+        &sql, "SELECT max(kn_place) AS kn_place FROM (SELECT %s AS kn_place FROM %s WHERE (%s\n)",
+        place.data, changes, a->cdc->apply_as_truncates);
+    if (has_deletes(a)) {
+        kn_buf_printf(&sql, " UNION ALL SELECT %s FROM ", place.data);
+        deletes_sql(a, &sql);
+        kn_buf_text(&sql, " IS NULL");
+    }
+    kn_buf_char(&sql, ')');
+    KN_TRY(kn_buf_check(&sql, err));
+    a->truncated = kn_arena_printf(a->run->arena, "kn_truncated_%zu", at);
+    return kn_native_create(a->run, kind, a->truncated, sql.data, err);
 }
 
 /* The events that count, into a table of the engine. */
@@ -191,7 +284,13 @@ static KnCode settle(Apply *a, KnErr *err)
     kn_buf_text(&sql, "SELECT * EXCLUDE (kn_new) FROM (");
     new_events(a, &sql);
     old_events(a, &sql);
-    kn_buf_text(&sql, ") QUALIFY row_number() OVER (PARTITION BY ");
+    kn_buf_char(&sql, ')');
+    if (a->truncated) {
+        kn_buf_text(&sql, " WHERE (");
+        kn_sql_ident(&sql, kn_str(a->cdc->sequence_by));
+        kn_buf_printf(&sql, " <= (SELECT kn_place FROM %s)) IS NOT TRUE", a->truncated);
+    }
+    kn_buf_text(&sql, " QUALIFY row_number() OVER (PARTITION BY ");
     keys_sql(a, &sql);
     kn_buf_text(&sql, type2 ? ", " : " ORDER BY ");
     kn_sql_ident(&sql, kn_str(a->cdc->sequence_by));
@@ -240,8 +339,15 @@ static KnCode stage_deletes(const Apply *a, KnErr *err)
         kn_sql_ident(&sql, kn_str(a->cdc->sequence_by));
     }
     kn_buf_printf(&sql, " FROM %s WHERE kn_delete", a->events);
+    if (a->truncated) {
+        kn_buf_text(&sql, " UNION ALL SELECT ");
+        for (size_t i = 0; i < a->cdc->keys.len; i++)
+            kn_buf_text(&sql, "NULL, ");
+        kn_buf_printf(&sql, "kn_place FROM %s WHERE kn_place IS NOT NULL", a->truncated);
+    }
     KN_TRY(kn_buf_check(&sql, err));
-    return kn_native_stage_file(a->run, deletes_path(a), sql.data, err);
+    return kn_native_stage_file(a->run, a->deletes, sql.data, a->node->place == KN_NATIVE_CATALOG,
+                                err);
 }
 
 KnCode kn_native_apply(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flow, const char **ret,
@@ -249,6 +355,8 @@ KnCode kn_native_apply(KnNativeRun *run, KnNativeNode *node, const KnutFlow *flo
 {
     Apply a = {.run = run, .node = node, .flow = flow, .cdc = &flow->kind.cdc};
     KN_TRY(kn_err_wrap(err, read_changes(&a, err), "flow %s", flow->name));
+    KN_TRY(kn_err_wrap(err, find_target(&a, err), "flow %s", flow->name));
+    KN_TRY(kn_err_wrap(err, find_truncates(&a, err), "flow %s", flow->name));
     KN_TRY(kn_err_wrap(err, settle(&a, err), "flow %s", flow->name));
     *ret = target_sql(&a);
     return node->path && !kn_native_is_dry(run) ? stage_deletes(&a, err) : KN_OK;

@@ -219,24 +219,44 @@ static void check_read(const Check *c, const KnutFlow *flow, const KnGraphRead *
                flow->name, read->name, read->name);
 }
 
+/* Changes are applied to a Parquet file, or to a table whose deletes have a place of their own. */
+static void check_cdc_target(const Check *c, const KnutFlow *flow, const KnutDataset *dataset)
+{
+    const char *storage = c->pipeline->storage;
+    KnNativeFormat format = kn_native_format(dataset->format, dataset->path);
+    if (format == KN_NATIVE_ICEBERG && (!storage || !is_local(storage)))
+        REFUSE(c,
+               "CDC flow `%s`: deletes from table %s are remembered in the pipeline's `storage`: "
+               "name a local folder there",
+               flow->name, dataset->path);
+    if (format != KN_NATIVE_ICEBERG && (format != KN_NATIVE_PARQUET || !is_local(dataset->path) ||
+                                        !kn_native_is_file(dataset->path)))
+        REFUSE(c,
+               "CDC flow `%s`: changes are applied to a local Parquet file or an Iceberg table, "
+               "not to %s",
+               flow->name, dataset->path);
+}
+
 static void check_cdc(const Check *c, const KnutFlow *flow, size_t target)
 {
     const KnutCdc *cdc = &flow->kind.cdc;
     const KnutDataset *dataset =
         target == KN_GRAPH_NONE ? NULL : &c->pipeline->datasets.items[target];
-    if (cdc->apply_as_truncates || cdc->ignore_null_updates)
-        REFUSE(c, "CDC flow `%s`: truncates, and updates that leave NULLs out, are not applied",
+    bool keyed = false;
+    for (size_t i = 0; i < cdc->keys.len; i++)
+        keyed |= kn_str_eq_nocase(kn_str(cdc->keys.items[i]), kn_str(cdc->sequence_by));
+    if (cdc->apply_as_truncates && (cdc->scd_type == KNUT_SCD_TYPE2 || keyed))
+        REFUSE(c, "CDC flow `%s`: truncates are of type 1, by a sequence that is no key",
                flow->name);
+    if (cdc->ignore_null_updates)
+        REFUSE(c, "CDC flow `%s`: updates that leave NULLs out are not applied", flow->name);
     if (cdc->track_history.len || cdc->track_history_except.len)
         REFUSE(c, "CDC flow `%s`: every change makes a version, whatever column it is in",
                flow->name);
     if (dataset && c->graph->writers[target].len > 1)
         REFUSE(c, "CDC flow `%s`: it must be the only flow into %s", flow->name, dataset->name);
-    if (dataset && dataset->path &&
-        (!kn_native_is_file(dataset->path) || !is_local(dataset->path) ||
-         kn_native_format(dataset->format, dataset->path) != KN_NATIVE_PARQUET))
-        REFUSE(c, "CDC flow `%s`: changes are applied to a local Parquet file, not to %s",
-               flow->name, dataset->path);
+    if (dataset && dataset->path)
+        check_cdc_target(c, flow, dataset);
 }
 
 static bool is_elsewhere(const KnutDataset *dataset)

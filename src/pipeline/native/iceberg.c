@@ -47,12 +47,15 @@ KnCode kn_native_nothing_sql(KnNativeRun *run, const KnSchema *schema, const cha
     return KN_OK;
 }
 
-KnCode kn_native_table_sql(KnNativeRun *run, const char *name, const char **ret, KnErr *err)
+/* The table stays open until the end of the run. */
+static KnCode current_rows(KnNativeRun *run, const char *name, KnTable **ret_table,
+                           const char **ret, KnErr *err)
 {
     KnNativeTable *table = kn_vec_push(&run->tables);
     const KnSnapshotChoice current = {0};
     const KnSnapshot *snap = NULL;
     KN_TRY(kn_native_table_open(run, name, &table->table, err));
+    *ret_table = table->table;
     KN_TRY(kn_table_choose_snapshot(table->table, &current, &snap, err));
     const KnSchema *schema = kn_metadata_schema(table->table->md);
     if (!snap)
@@ -66,6 +69,17 @@ KnCode kn_native_table_sql(KnNativeRun *run, const char *name, const char **ret,
                         err));
     *ret = kn_read_sql(table->read);
     return KN_OK;
+}
+
+KnCode kn_native_table_sql(KnNativeRun *run, const char *name, const char **ret, KnErr *err)
+{
+    KnTable *table = NULL;
+    return current_rows(run, name, &table, ret, err);
+}
+
+KnCode kn_native_target_sql(KnNativeRun *run, KnNativeNode *node, const char **ret, KnErr *err)
+{
+    return current_rows(run, node->path, &node->table, ret, err);
 }
 
 void kn_native_tables_done(KnNativeRun *run)
@@ -117,21 +131,34 @@ static KnCode write_rows(KnNativeRun *run, const KnNativeNode *node, KnTable *ta
     return kn_write_overwrite(table, run->session, &change, &write, ret, err);
 }
 
+/* The table as it was when its rows were read, where they were: what others committed since then
+ * must not be lost. */
+static KnCode table_to_write(KnNativeRun *run, const KnNativeNode *node, KnTable **ret, KnErr *err)
+{
+    *ret = node->table;
+    if (node->table)
+        return KN_OK;
+    KnNativeTable *kept = kn_vec_push(&run->tables);
+    KN_TRY(kn_native_table_open(run, node->path, &kept->table, err));
+    *ret = kept->table;
+    return KN_OK;
+}
+
 KnCode kn_native_table_write(KnNativeRun *run, KnNativeNode *node, KnErr *err)
 {
-    KnNativeTable *kept = kn_vec_push(&run->tables);
+    KnTable *table = NULL;
     KnWriteResult result = {.snapshot_id = -1};
-    KN_TRY(kn_native_table_open(run, node->path, &kept->table, err));
+    KN_TRY(table_to_write(run, node, &table, err));
     KnRunMetrics metrics = {.rows = 0};
     KnRunEvent event = {
         .element = node->dataset->name, .phase = KN_PHASE_COMPLETED, .metrics = &metrics};
-    if (written_before(run, node, kept->table)) {
+    if (written_before(run, node, table)) {
         kn_native_tell(run, &event, "sink `%s`: run %s is in %s already", node->dataset->name,
                        run->id, node->path);
         return KN_OK;
     }
     KN_FAULT("pipeline-commit", err);
-    KN_TRY(write_rows(run, node, kept->table, &result, err));
+    KN_TRY(write_rows(run, node, table, &result, err));
     KN_FAULT("pipeline-committed", err);
     metrics.rows = node->rows = result.added_rows;
     kn_native_tell(run, &event,

@@ -143,6 +143,7 @@ typedef struct KnNativeNode {
     KnNativePlace place;      /* of path */
     const char *path;         /* absolute, or the table's; NULL = written nowhere */
     bool replace;             /* else rows are added */
+    KnTable *table;           /* that changes were applied to; NULL = none */
     bool streamed;            /* streaming flows write it, epoch by epoch */
     bool after;               /* it needs what these write, and so comes when they have ended */
     const KnNativeMark *mark; /* of the epoch that is written into its folder */
@@ -157,12 +158,13 @@ typedef struct KnNativeStaged {
     const KnNativeNode *node; /* NULL = a file of ours beside a target */
     const char *stage;        /* file or folder */
     const char *target;       /* the same, as it will be called */
+    bool early;               /* takes its place before any other */
 } KnNativeStaged;
 
-/** True for one that takes a local place. */
+/** True for one that takes a local place, with the others. */
 static inline bool kn_native_stays(const KnNativeStaged *staged)
 {
-    return !staged->node || staged->node->place == KN_NATIVE_LOCAL;
+    return !staged->early && (!staged->node || staged->node->place == KN_NATIVE_LOCAL);
 }
 
 /* An Iceberg table as long as the run needs it. */
@@ -220,6 +222,9 @@ KN_NODISCARD KnCode kn_native_nothing_sql(KnNativeRun *run, const KnSchema *sche
 /** The SELECT over the rows of an Iceberg table. */
 KN_NODISCARD KnCode kn_native_table_sql(KnNativeRun *run, const char *name, const char **ret,
                                         KnErr *err);
+/** The same of a target. What is written into it then must follow on these rows. */
+KN_NODISCARD KnCode kn_native_target_sql(KnNativeRun *run, KnNativeNode *node, const char **ret,
+                                         KnErr *err);
 /** The node's relation into its table, as one snapshot. */
 KN_NODISCARD KnCode kn_native_table_write(KnNativeRun *run, KnNativeNode *node, KnErr *err);
 void kn_native_tables_done(KnNativeRun *run);
@@ -314,9 +319,10 @@ static inline bool kn_native_is_dry(const KnNativeRun *run)
     return run->planning || run->opts->dry;
 }
 
-/** Writes the rows of a query beside a Parquet file, whose place they take. */
+/** Writes the rows of a query beside a Parquet file, whose place they take. early: before any table
+ * is written. */
 KN_NODISCARD KnCode kn_native_stage_file(KnNativeRun *run, const char *path, const char *select,
-                                         KnErr *err);
+                                         bool early, KnErr *err);
 KN_NODISCARD KnCode kn_native_stage_text(KnNativeRun *run, const char *path, KnStr text,
                                          KnErr *err);
 /** The target as the file system knows it: a link is followed, so that it stays one. */

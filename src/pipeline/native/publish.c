@@ -37,10 +37,13 @@ static KnCode publish_one(KnNativeRun *run, const KnNativeStaged *staged, KnErr 
     return KN_OK;
 }
 
-static KnCode publish_staged(KnNativeRun *run, bool local, KnErr *err)
+typedef enum Phase { EARLY, OBJECTS, LOCAL } Phase;
+
+static KnCode publish_staged(KnNativeRun *run, Phase phase, KnErr *err)
 {
     kn_vec_foreach (&run->staged, staged) {
-        if (kn_native_stays(staged) == local)
+        Phase its = staged->early ? EARLY : kn_native_stays(staged) ? LOCAL : OBJECTS;
+        if (its == phase)
             KN_TRY(publish_one(run, staged, err));
     }
     return KN_OK;
@@ -48,13 +51,14 @@ static KnCode publish_staged(KnNativeRun *run, bool local, KnErr *err)
 
 KnCode kn_native_publish(KnNativeRun *run, KnErr *err)
 {
+    KN_TRY(publish_staged(run, EARLY, err));
     kn_vec_foreach (&run->commits, node) {
         KN_TRY((*node)->place == KN_NATIVE_DATABASE ? kn_native_database_write(run, *node, err)
                                                     : kn_native_table_write(run, *node, err));
     }
-    KN_TRY(publish_staged(run, false, err));
+    KN_TRY(publish_staged(run, OBJECTS, err));
     KN_TRY(kn_native_journal_begin(run, err));
-    KN_TRY(publish_staged(run, true, err));
+    KN_TRY(publish_staged(run, LOCAL, err));
     KN_TRY(kn_native_journal_end(run, err));
     run->commits.len = 0;
     kn_native_unstage(run); /* there is nothing left of it: locks go */

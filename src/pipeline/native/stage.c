@@ -96,9 +96,10 @@ static KnCode prepare(KnNativeRun *run, const char *path, KnNativeStaged *ret, K
     return kn_place_remove(ret->stage, err);
 }
 
-KnCode kn_native_stage_file(KnNativeRun *run, const char *path, const char *select, KnErr *err)
+KnCode kn_native_stage_file(KnNativeRun *run, const char *path, const char *select, bool early,
+                            KnErr *err)
 {
-    KnNativeStaged staged = {0};
+    KnNativeStaged staged = {.early = early};
     KN_BUF_AUTO sql = {.max = 64 << 20};
     KN_TRY(prepare(run, path, &staged, err));
     kn_buf_printf(&sql, "COPY (%s) TO ", select);

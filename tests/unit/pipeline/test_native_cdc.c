@@ -102,6 +102,21 @@ static void type_2_keeps_the_history_of_each_key(void **state)
     assert_string_equal(rows(b, "two", HISTORY), "1a:1-3 1c:3- 2b:2-5 3d:4-5 3x:5-6");
 }
 
+static void a_truncate_deletes_every_key_at_its_place(void **state)
+{
+    Case *b = *state;
+    b->cdc.apply_as_truncates = "_change_type = 'TRUNCATE'";
+    apply(b, "one", ROW1 ", " ROW2);
+    apply(b, "one", "(4, 4, 'z', 0, 'INSERT'), (NULL, 3, NULL, 0, 'TRUNCATE')");
+    assert_string_equal(rows(b, "one", NOW), "4z4");
+    apply(b, "one", ROW2 ", (1, 3, 'q', 0, 'INSERT'), (5, 2, 'x', 0, 'INSERT')"); /* late */
+    assert_string_equal(rows(b, "one", NOW), "4z4");
+    apply(b, "one", "(6, 6, 'y', 0, 'INSERT'), (NULL, 1, NULL, 0, 'TRUNCATE')"); /* an older one */
+    assert_string_equal(rows(b, "one", NOW), "4z4 6y6");
+    apply(b, "one", "(7, 7, 'w', 0, 'INSERT'), (NULL, 6, NULL, 0, 'TRUNCATE')");
+    assert_string_equal(rows(b, "one", NOW), "7w7");
+}
+
 static void a_delete_that_comes_before_its_row_is_remembered(void **state)
 {
     Case *b = *state;
@@ -238,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(type_1_keeps_the_last_row_of_each_key),
         CASE(type_2_keeps_the_history_of_each_key),
+        CASE(a_truncate_deletes_every_key_at_its_place),
         CASE(a_delete_that_comes_before_its_row_is_remembered),
         CASE(a_condition_deletes_and_columns_are_chosen),
         CASE(at_one_place_a_delete_counts_and_then_the_greater_values),
