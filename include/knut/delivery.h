@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 typedef enum KnutMode {
-    KNUT_MODE_UPSERT, /* deletes and updates are applied, by key where there is one */
-    KNUT_MODE_APPEND, /* inserts only: a delete refuses the window */
+    KNUT_DELIVER_UPSERT, /* deletes and updates are applied, by key where there is one */
+    KNUT_DELIVER_APPEND, /* inserts only: a delete refuses the window */
 } KnutMode;
 
 typedef struct KnutDelivery {

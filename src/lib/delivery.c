@@ -29,7 +29,7 @@ static KnCode deliver_with(KnutTable *table, KnJournal *jn, const KnutDelivery *
     KnDeliveryOptions opts = {
         .sink = delivery->sink,
         .target = delivery->target,
-        .mode = delivery->mode == KNUT_MODE_APPEND ? KN_SINK_APPEND : KN_SINK_UPSERT,
+        .mode = delivery->mode == KNUT_DELIVER_APPEND ? KN_SINK_APPEND : KN_SINK_UPSERT,
         .keys = delivery->keys,
         .n_keys = delivery->n_keys,
         .ref = delivery->ref,

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "knut/arrow.h"
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/engine.h"
@@ -103,6 +105,12 @@ typedef struct KnRunStream {
     void *arg;
 } KnRunStream;
 
+/* Rows of ours, by the name that flows read. */
+typedef struct KnRunArrow {
+    const char *name;
+    struct ArrowArrayStream *rows;
+} KnRunArrow;
+
 typedef struct KnRunOptions {
     KnEngineOptions engine;
     KnutNames select;          /* datasets that are wanted, with what they need; none = all */
@@ -115,6 +123,8 @@ typedef struct KnRunOptions {
                            again; NULL = a new one */
     const KnFeedOptions *memory; /* rows of ours, by the name that flows read */
     size_t n_memory;
+    const KnRunArrow *arrow; /* the same as Arrow: taken over when the run comes to them */
+    size_t n_arrow;
     const KnRunStream *streams;
     size_t n_streams;
     const char *state;           /* where streams keep their state; NULL = the pipeline's storage */
@@ -122,8 +132,9 @@ typedef struct KnRunOptions {
     KnRunEventFn on_event;       /* or NULL */
     KnRunProgressFn on_progress; /* or NULL */
     void *event_arg;             /* of both */
-    /* The rows of datasets that are written nowhere and read by nothing, or NULL. */
-    KnCode (*on_rows)(void *arg, const char *dataset, KnBatch *batch, KnErr *err);
+    /* The rows of datasets that are written nowhere and read by nothing, or NULL. ses: busy with
+     * them. */
+    KnCode (*on_rows)(void *arg, const char *dataset, KnSession *ses, KnBatch *batch, KnErr *err);
     void *rows_arg;
     KnRunControl *control;   /* or NULL */
     bool (*cancelled)(void); /* asked now and then, or NULL */

@@ -67,7 +67,7 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     KN_QUALITY_AUTO quality = {.arena = call->arena};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
     run.s3 = &opts->loc.s3;
-    run.tables = kn_args_run_tables(&catalog);
+    run.tables = kn_run_catalog_tables(&catalog);
     run.run_id = opts->run_id;
     run.dry = opts->dry;
     run.once = opts->once;
@@ -108,7 +108,7 @@ static KnCode plan_pipeline(KnCall *call, KnErr *err)
     KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
     KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
     run.s3 = &opts->loc.s3;
-    run.tables = kn_args_run_tables(&catalog);
+    run.tables = kn_run_catalog_tables(&catalog);
     run.once = true; /* a plan ends */
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     KnOut *out = kn_out_open((KnOutputFormat)call->common->output, columns, 8);

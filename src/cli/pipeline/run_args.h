@@ -3,6 +3,7 @@
 /* run_args.h - what `pipeline run` and `pipeline plan` read alike: a document, and how it is run.
  */
 #include "cli/command.h"
+#include "lib/run_tables.h"
 #include "pipeline/backend.h"
 
 typedef struct KnRunArgs {
@@ -22,15 +23,3 @@ KN_NODISCARD KnCode kn_args_run(const KnCall *call, const KnRunArgs *args, const
 KN_NODISCARD KnCode kn_args_check_backend(const KnCall *call, const KnBackend *backend,
                                           const KnPipeline *pipeline, const KnRunOptions *opts,
                                           KnErr *err);
-
-/* The catalog of a run, opened at the first table. */
-typedef struct KnRunCatalog {
-    const KnLocator *locator;
-    KnCatalog *catalog;
-    KnArena *arena;
-    KnRunTables tables;
-} KnRunCatalog;
-/** NULL when the locator names no place. */
-const KnRunTables *kn_args_run_tables(KnRunCatalog *catalog);
-void kn_args_run_catalog_done(KnRunCatalog *catalog);
-#define KN_RUN_CATALOG_AUTO __attribute__((cleanup(kn_args_run_catalog_done))) KnRunCatalog

@@ -37,6 +37,9 @@ static bool supplied(const KnRunOptions *opts, const char *name)
     for (size_t i = 0; opts && i < opts->n_memory; i++)
         if (!strcmp(opts->memory[i].name, name))
             return true;
+    for (size_t i = 0; opts && i < opts->n_arrow; i++)
+        if (!strcmp(opts->arrow[i].name, name))
+            return true;
     return false;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "engine/arrow.h"
 #include "pipeline/native/native.h"
 
 enum { WATCH_MS = 50 };
@@ -112,10 +113,24 @@ static KnCode open_memory(KnNativeRun *run, const KnFeedOptions *memory, KnErr *
     return kn_native_create(run, "TABLE", memory->name, sql.data, err);
 }
 
+/* A stream is there once, so its rows are kept. */
+static KnCode open_arrow(KnNativeRun *run, const KnRunArrow *arrow, KnErr *err)
+{
+    KnArrowRows *rows = NULL;
+    KN_TRY(kn_arrow_rows_open(run->session, "kn_arrow_rows", arrow->rows, &rows, err));
+    KnCode rc = kn_native_create(
+        run, "TABLE", arrow->name,
+        kn_native_is_dry(run) ? "FROM kn_arrow_rows WITH NO DATA" : "FROM kn_arrow_rows", err);
+    (void)kn_arrow_rows_close(rows);
+    return kn_err_wrap(err, rc, "input %s", arrow->name);
+}
+
 static KnCode open_inputs(KnNativeRun *run, KnErr *err)
 {
     for (size_t i = 0; i < run->opts->n_memory; i++)
         KN_TRY(open_memory(run, &run->opts->memory[i], err));
+    for (size_t i = 0; i < run->opts->n_arrow; i++)
+        KN_TRY(open_arrow(run, &run->opts->arrow[i], err));
     for (size_t i = 0; i < run->pipeline->inputs.len; i++) {
         const KnutInput *input = &run->pipeline->inputs.items[i];
         const char *sql = NULL;
@@ -235,8 +250,9 @@ static KnCode count_batch(void *arg, KnBatch *batch, KnErr *err)
     Counting *c = arg;
     const KnRunOptions *opts = c->run->opts;
     c->node->rows += (int64_t)kn_batch_rows(batch);
-    return opts->on_rows ? opts->on_rows(opts->rows_arg, c->node->dataset->name, batch, err)
-                         : KN_OK;
+    return opts->on_rows
+               ? opts->on_rows(opts->rows_arg, c->node->dataset->name, c->run->session, batch, err)
+               : KN_OK;
 }
 
 /* Nobody but the caller wants these rows, or nobody but the checks. */

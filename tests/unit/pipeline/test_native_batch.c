@@ -536,9 +536,10 @@ static KnCode keep_batch(void *arg, KnBatch *batch, KnErr *err)
     return KN_OK;
 }
 
-static KnCode sum_rows(void *arg, const char *dataset, KnBatch *batch, KnErr *err)
+static KnCode sum_rows(void *arg, const char *dataset, KnSession *ses, KnBatch *batch, KnErr *err)
 {
     (void)err;
+    (void)ses;
     assert_string_equal(dataset, "total");
     KnVector vec = kn_batch_vector(batch, 0);
     *(int64_t *)arg += ((const int64_t *)vec.data)[0];

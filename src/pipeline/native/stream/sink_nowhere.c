@@ -36,7 +36,8 @@ static KnCode give(void *arg, KnBatch *batch, KnErr *err)
     Giving *g = arg;
     const KnRunOptions *opts = g->sink->run->opts;
     g->rows += (int64_t)kn_batch_rows(batch);
-    return opts->on_rows ? opts->on_rows(opts->rows_arg, g->sink->node->dataset->name, batch, err)
+    return opts->on_rows ? opts->on_rows(opts->rows_arg, g->sink->node->dataset->name,
+                                         g->sink->run->session, batch, err)
                          : KN_OK;
 }
 
