@@ -21,13 +21,14 @@ QUICK = {"connect-timeout": "2", "read-timeout": "3", "stall-timeout": "2", "gra
 class FakeDoris:
     """Ports and state stay the same over stop(), kill() and start()."""
 
-    def __init__(self, folder, *words):
+    def __init__(self, folder, *words, password=PASSWORD):
         self.state, self.words, self.ports, self.process = Path(folder) / "doris.db", words, None, None
+        self.password = password
         self.log = Path(folder) / "doris.log"
         self.start()
 
     def start(self):
-        words = [sys.executable, str(FAKE), "--state", str(self.state), "--user", USER, "--password", PASSWORD]
+        words = [sys.executable, str(FAKE), "--state", str(self.state), "--user", USER, "--password", self.password]
         if self.ports:
             words += ["--fe-port", str(self.ports["fe"]), "--be-ports", ",".join(map(str, self.ports["be"]))]
         self.process = subprocess.Popen([*words, *self.words], stdout=subprocess.PIPE, stderr=self.log.open("a"),
@@ -86,7 +87,7 @@ class FakeDoris:
     def check(self, table="t", db="d"):
         """What must hold after every scenario."""
         counts = self.counts()
-        for name in "bad_headers", "fe_body_bytes", "stray_body", "other_body_same_label", "crashes":
+        for name in "bad_headers", "fe_body_bytes", "stray_body", "other_body_same_label", "crashes", "overlaps":
             assert counts.get(name, 0) == 0, counts
         labels = [label for _, label, _ in self.applied(table, db)]
         assert len(labels) == len(set(labels)), f"a label was applied twice: {labels}"
@@ -102,9 +103,10 @@ def fe(fault, arg=None, op="load", **more):
 
 class DorisDelivery(Delivery):
     """A delivery into the stand-in; credentials come with the environment."""
+    password = PASSWORD
 
     def command(self, command, *args, env=None, **more):
-        secret = {"DORIS_USER": USER, "DORIS_PASSWORD": PASSWORD}
+        secret = {"DORIS_USER": USER, "DORIS_PASSWORD": self.password}
         result = super().command(command, *args, env={**secret, **(env or {})}, **more)
         for text in (result.out, result.err):
             assert PASSWORD not in text and "p%40ss" not in text, str(result)

@@ -30,6 +30,7 @@ class BackendLoad:
         self.label = headers.get("label", "")
         self.txn, self.load, self.body = -1, None, b""
         self.late = self.late_arg = None
+        self.beside, self.keys = [], set()  # loads that were in hand at the same time; keys that this one has written
         self.two_phase = headers.get("two_phase_commit") == "true"
 
     # -- answers --
@@ -56,6 +57,7 @@ class BackendLoad:
     def run(self):
         """False: the connection is done."""
         self.doris.note_headers(self.headers)
+        self.doris.asked.append((time.time(), self.label))
         fault, arg = self.doris.faults.take("be", "load", self.label, BEFORE)
         if fault == "accept_and_hang":
             self.conn.wait_gone()
@@ -113,6 +115,12 @@ class BackendLoad:
         table = self.state.table(self.db, self.name)
         if not table:
             raise Plan(f"[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = unknown table, tableName={self.name}")
+        with self.doris.lock:
+            for other in self.doris.running:
+                if other.label != self.label:
+                    self.beside.append(other)
+                    other.beside.append(self)
+            self.doris.running.add(self)
         self.txn = self.state.begin(self.db, self.name, self.label, int(timeout))
         self.load = loads.plan(table, headers, self.doris.profile)
 
@@ -153,6 +161,7 @@ class BackendLoad:
         return True
 
     def break_off(self):
+        self.doris.running.discard(self)
         if self.late == "stop_reading":
             self.state.abort(self.txn, "test")
             self.doris.stopped = self.conn.sock  # kept open, not read
@@ -213,6 +222,7 @@ class BackendLoad:
             self.say("Fail", "get tableList write lock timeout, tableList=t", NumberLoadedRows=self.load.total)
             return True
         rows = self.load.rows
+        self.note_overlap()
         if fault == "success_filtered":
             rows = rows[arg:]
             self.load.filtered += arg
@@ -226,6 +236,13 @@ class BackendLoad:
                              f"{state}: {reason}; timeout by txn manager")
             return True
         return self.after_commit(fault, arg)
+
+    def note_overlap(self):
+        """Two loads at once with a key in common: which row stays is anybody's guess."""
+        table = self.load.table
+        self.keys = {tuple(row[0].get(k) for k in table.keys) for row in self.load.rows} if table.model == "UNIQUE" else set()
+        if any(self.keys & other.keys for other in self.beside if (other.name, other.db) == (self.name, self.db)):
+            self.state.count("overlaps")
 
     def after_commit(self, fault, arg):
         if fault in ("drop_after_commit", "die"):

@@ -8,6 +8,7 @@ stream_load_2pc.cpp, runtime/stream_load/stream_load_context.cpp of apache/doris
 import base64
 import json
 import re
+import ssl
 import threading
 import time
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -30,11 +31,17 @@ class Doris:
         self.profile = options.profile
         self.state, self.faults = State(options.state), Faults()
         self.turn, self.lock, self.pages = 0, threading.Lock(), []
-        self.in_flight = {}  # table -> set of key sets of running loads
+        self.running, self.asked = set(), []  # loads that backends have in hand; (time, label) of all that came
+        self.workers = [threading.Semaphore(options.workers or 1000) for _ in options.be_ports]
         self.blackhole = listen(options.host, 0)  # accepts (by its backlog) and says nothing
         self.fe = listen(options.host, options.fe_port)
         self.bes = [listen(options.host, port) for port in options.be_ports]
         serve(self.fe, self.serve_fe)
+        if options.tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(options.tls)
+            self.fe_tls = listen(options.host, 0)
+            serve(self.fe_tls, self.serve_fe, context)
         for i, sock in enumerate(self.bes):
             serve(sock, lambda conn, i=i: self.serve_be(conn, i))
 
@@ -193,10 +200,10 @@ class Doris:
             self.turn += 1
             return self.turn % len(self.bes)
 
-    def location(self, be, path, userinfo=True):
+    def location(self, be, path, userinfo=True, tls=False):
         user = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@" if userinfo else ""
         tail = "" if self.profile >= "4.1" else "?"
-        return f"http://{user}{self.address(be)}{quote(path)}{tail}"
+        return f"http{'s' * tls}://{user}{self.address(be)}{quote(path)}{tail}"
 
     def fe_refusal(self, path, headers):
         """Checks in the order of LoadAction: (shape, words), or None."""
@@ -258,7 +265,7 @@ class Doris:
         if refusal:
             conn.answer_json(refusal)
             return False
-        where = self.location(self.next_be(), self_path)
+        where = self.location(self.next_be(), self_path, tls=conn.tls)
         if fault == "redirect":
             where = self.strange_redirect(arg, self_path)
         conn.answer(307, b"<html></html>", [("Location", where), ("Connection", "keep-alive")])
@@ -307,8 +314,13 @@ class Doris:
             method, target, headers = request
             path = [unquote(p) for p in urlsplit(target).path.split("/")[1:]]
             if path[-1] == "_stream_load" and method == "PUT":
-                if not BackendLoad(self, conn, path, headers).run():
-                    return
+                with self.workers[i]:
+                    load = BackendLoad(self, conn, path, headers)
+                    try:
+                        if not load.run():
+                            return
+                    finally:
+                        self.running.discard(load)
             elif path[-1] == "_load_error_log" and method == "GET":
                 self.be_error_log(conn, target, headers)
             elif path[-1] == "_stream_load_2pc" and method == "PUT":
@@ -377,6 +389,8 @@ class Doris:
             self.faults.clear()
             self.faults.add(arg)
             answer = {}
+        elif what == "asked":
+            answer = self.asked
         elif what == "hits":
             answer = self.faults.hits
         elif what == "counts":

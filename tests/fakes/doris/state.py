@@ -60,14 +60,17 @@ class State:
             self.db.execute("DELETE FROM clock")
             self.db.execute("INSERT INTO clock VALUES (?)", (self.offset,))
 
-    def tick(self, db):
+    def end_overdue(self):
         now = self.now()
         self.db.execute("UPDATE txns SET state = 'ABORTED', finished = ?, staged = NULL, reason = 'timeout by txn "
                         "manager' WHERE state = 'PREPARE' AND began + timeout < ?", (now, now))
         self.db.execute("UPDATE txns SET state = 'ABORTED', finished = ?, staged = NULL, reason = 'precommit timeout' "
                         "WHERE state = 'PRECOMMITTED' AND began + 3600 < ?", (now, now))
+
+    def tick(self, db):
+        self.end_overdue()
         self.db.execute("DELETE FROM txns WHERE state IN ('VISIBLE', 'ABORTED') AND finished + ? < ?",
-                        (KEEP_SECONDS, now))
+                        (KEEP_SECONDS, self.now()))
         self.db.execute("DELETE FROM txns WHERE db = ? AND id IN (SELECT id FROM txns WHERE db = ? AND state IN "
                         "('VISIBLE', 'ABORTED') ORDER BY finished DESC, id DESC LIMIT -1 OFFSET ?)",
                         (db, db, self.keep_newest))
@@ -171,6 +174,7 @@ class State:
         with self.lock:
             self.db.execute("BEGIN IMMEDIATE")
             try:
+                self.end_overdue()
                 found = self.db.execute("SELECT db, tbl, label, state, staged FROM txns WHERE id = ?", (txn,)).fetchone()
                 if not found or found[3] in FINAL:
                     return False

@@ -11,8 +11,8 @@ class Gone(Exception):
 
 
 class Connection:
-    def __init__(self, sock):
-        self.sock, self.buffer = sock, b""
+    def __init__(self, sock, tls=False):
+        self.sock, self.buffer, self.tls = sock, b"", tls
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def more(self):
@@ -96,10 +96,14 @@ def listen(host, port):
     return sock
 
 
-def serve(sock, handle):
-    """handle(connection) in a thread of its own for each."""
+def serve(sock, handle, tls=None):
+    """handle(connection) in a thread of its own for each; tls: a server's context."""
     def one(client):
-        conn = Connection(client)
+        try:
+            client = tls.wrap_socket(client, server_side=True) if tls else client
+        except OSError:
+            return
+        conn = Connection(client, bool(tls))
         try:
             handle(conn)
         except Gone:
