@@ -13,7 +13,7 @@ typedef struct RunOptions {
     KnLocator loc;
     KnRunArgs args;
     const char *run_id, *quality, *state;
-    bool dry, once;
+    bool dry, once, continuous;
 } RunOptions;
 
 static const KnOption run_rows[] = {
@@ -37,6 +37,10 @@ static const KnOption run_rows[] = {
      .type = KN_OPT_FLAG,
      .offset = offsetof(RunOptions, once),
      .doc = "Read of streams what is there now, and end, whatever their triggers say"},
+    {.name = "continuous",
+     .type = KN_OPT_FLAG,
+     .offset = offsetof(RunOptions, continuous),
+     .doc = "Go on with streams until a signal, also where their trigger is available_now"},
     {.name = "dry",
      .type = KN_OPT_FLAG,
      .offset = offsetof(RunOptions, dry),
@@ -56,6 +60,35 @@ static KnCode write_quality(const RunOptions *opts, const KnQuality *quality,
     return written;
 }
 
+/* The pipeline with streams that go on. */
+static const KnPipeline *going_on(KnArena *arena, const KnPipeline *pipeline)
+{
+    KnPipeline *copy = kn_pipeline_copy(arena, pipeline);
+    for (size_t i = 0; i < copy->flows.len; i++) {
+        KnutTrigger *trigger = &((KnutFlow *)&copy->flows.items[i])->kind.streaming.trigger;
+        if (copy->flows.items[i].kind.tag == KNUT_FLOW_STREAMING &&
+            trigger->tag == KNUT_TRIGGER_AVAILABLE_NOW)
+            *trigger = (KnutTrigger){.tag = KNUT_TRIGGER_CONTINUOUS};
+    }
+    return copy;
+}
+
+static KnCode read_pipeline(KnCall *call, const KnPipeline **ret, KnRunOptions *run, KnErr *err)
+{
+    const RunOptions *opts = call->options;
+    if (opts->once && opts->continuous)
+        return kn_err_set(err, KN_E_INVAL, "give --once or --continuous, not both");
+    KN_TRY(kn_args_run(call, &opts->args, ret, run, err));
+    if (opts->continuous)
+        *ret = going_on(call->arena, *ret);
+    run->s3 = &opts->loc.s3;
+    run->run_id = opts->run_id;
+    run->dry = opts->dry;
+    run->once = opts->once;
+    run->state = opts->state;
+    return KN_OK;
+}
+
 static KnCode run_pipeline(KnCall *call, KnErr *err)
 {
     const RunOptions *opts = call->options;
@@ -65,13 +98,8 @@ static KnCode run_pipeline(KnCall *call, KnErr *err)
     KnPipelineView view;
     KN_RUN_CATALOG_AUTO catalog = {.locator = &opts->loc};
     KN_QUALITY_AUTO quality = {.arena = call->arena};
-    KN_TRY(kn_args_run(call, &opts->args, &pipeline, &run, err));
-    run.s3 = &opts->loc.s3;
+    KN_TRY(read_pipeline(call, &pipeline, &run, err));
     run.tables = kn_run_catalog_tables(&catalog);
-    run.run_id = opts->run_id;
-    run.dry = opts->dry;
-    run.once = opts->once;
-    run.state = opts->state;
     KN_TRY(kn_args_check_backend(call, backend, pipeline, &run, err));
     kn_pipeline_view_open(&view, call, pipeline);
     kn_pipeline_view_attach(&view, &run);

@@ -171,12 +171,17 @@ static KnRunRow *row_of(KnPipelineView *view, const char *dataset)
     return NULL;
 }
 
-static void take_metrics(KnRunRow *row, const KnRunMetrics *metrics)
+/* A stream says while it runs what each batch gave; others at their end what there is. */
+static void take_metrics(KnRunRow *row, const KnRunMetrics *metrics, bool running)
 {
     if (metrics->expectation)
         row->violations += metrics->violations;
+    else if (running && metrics->rows >= 0)
+        row->rows = (row->batches > 0 ? row->rows : 0) + metrics->rows;
     else if (metrics->rows >= 0)
         row->rows = metrics->rows;
+    if (running && !metrics->expectation)
+        row->batches = row->batches < 0 ? 1 : row->batches + 1;
 }
 
 static void take_event(KnRunRow *row, const KnRunEvent *event)
@@ -190,7 +195,7 @@ static void take_event(KnRunRow *row, const KnRunEvent *event)
         row->end_us = now;
     }
     if (event->metrics)
-        take_metrics(row, event->metrics);
+        take_metrics(row, event->metrics, event->phase == KN_PHASE_RUNNING);
     free(row->message);
     row->message = strdup(event->message);
 }
@@ -235,9 +240,9 @@ static void view_progress(void *arg, const KnRunProgress *progress)
     KnRunRow *row = row_of(view, progress->dataset);
     if (row && row->state == KN_RUN_RUNNING) {
         row->part = progress->part;
-        row->rows = progress->rows;
-        row->batches = progress->batches;
         row->watermark_ms = progress->watermark_ms;
+        if (progress->batches < 0) /* a stream's are counted as it tells of them */
+            row->rows = progress->rows;
     }
     draw(view, false);
     (void)pthread_mutex_unlock(&view->lock);
