@@ -114,3 +114,21 @@ def test_lines_are_printed_where_no_table_is_wanted(knut, tmp_path, more, env):
     rc, out, screen = run.end()
     assert rc == 0 and screen.text == "" and not screen.escapes
     assert ('"phase":"planning"' if more[:1] == ("--output",) else "planning   native: planning `views`") in out.splitlines()[0]
+
+
+def test_a_stream_that_is_told_to_go_on_shows_its_batches(knut, tmp_path):
+    drop, document = tmp_path / "drop", tmp_path / "clicks.sql"
+    drop.mkdir()
+    (drop / "a.csv").write_text("id\n1\n2\n")
+    document.write_text(f"CREATE STREAMING TABLE raw USING parquet LOCATION '{tmp_path}/raw' TRIGGER AVAILABLE NOW\n"
+                        f"AS SELECT * FROM STREAM(read_files('{drop}', format => 'csv'))")
+    knut("pipeline", "run", document, "--once", "--continuous").fails(2, "--once or --continuous, not both")
+    run = OnTerminal(knut, "pipeline", "run", document, "--continuous", size=(10, 120), NO_COLOR="1")
+    run.until(r"raw +running +2 +[\d,]* +1\b")
+    (drop / "_b.csv").write_text("id\n3\n")
+    (drop / "_b.csv").rename(drop / "b.csv")
+    run.until(r"raw +running +3 +[\d,]* +2\b")
+    run.process.send_signal(signal.SIGINT)
+    rc, out, _ = run.end()
+    assert rc == 0 and re.search(r"^raw +done +3 +0 ", out, re.M), out
+    assert duckdb.sql(f"SELECT list(id ORDER BY id) FROM '{tmp_path}/raw/*.parquet'").fetchone() == ([1, 2, 3],)
