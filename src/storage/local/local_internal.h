@@ -15,6 +15,17 @@ KN_NODISCARD KnCode kn_local_make_dirs(const char *path, KnErr *err);
 KN_NODISCARD KnCode kn_local_fsync(const char *path, KnErr *err);
 KN_NODISCARD KnCode kn_local_sync(const char *path, KnErr *err);
 
+/** The fsync of a folder beside what the caller does between begin and end, which must both be
+ * called; end has the verdict. */
+typedef struct KnLocalBeside {
+    const char *folder;
+    bool taken, done; /* by the helper; ours alone otherwise */
+    KnCode code;
+    KnErr err;
+} KnLocalBeside;
+void kn_local_beside_begin(KnLocalBeside *task);
+KN_NODISCARD KnCode kn_local_beside_end(KnLocalBeside *task, KnErr *err);
+
 /** Calls fn for every file below the folder (info->location = prefix + "/" + relative path) in byte
  * order of locations; visit_dir, which may be NULL, for every folder after its content. */
 typedef struct KnLocalWalk {

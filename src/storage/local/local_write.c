@@ -7,7 +7,7 @@
  * link(2) where the file system lacks that; the kernel decides who wins. The temporary file goes on
  * every failure; only a killed process leaves one, and its name has no suffix that a reader looks
  * for. CREATE_OWN publishes before the fsync of the bytes: then bytes and name go to the disk
- * together (one commit of a journal, not two), and a killed process still leaves all or nothing.
+ * together (both syncs are under way at once), and a killed process still leaves all or nothing.
  *
  * After publishing, a failure is KN_E_UNKNOWN: the name is there, and whether it survives power
  * loss is not known; a blind retry of CREATE would see its own file and take it for another
@@ -90,7 +90,7 @@ KnCode kn_local_make_dirs(const char *path, KnErr *err)
 
 /* What is on its way to become the object. */
 typedef struct Draft {
-    const char *path, *temp;
+    const char *path, *temp, *dir;
     const char *name; /* what the file is called now; NULL = it is not there */
     int fd;           /* -1 = closed */
 } Draft;
@@ -141,8 +141,18 @@ static KnCode publish(Draft *draft, KnWriteMode mode, KnErr *err)
     return KN_OK;
 }
 
-/* All but the fsync of the folder; on failure no name of ours is left. */
-static KnCode make(Draft *draft, KnStr bytes, KnWriteMode mode, KnErr *err)
+/* Bytes and folder at once; *ret_why says why the folder may not be durable. */
+static KnCode sync_both(Draft *draft, KnErr *ret_why, KnErr *err)
+{
+    KnLocalBeside folder = {.folder = draft->dir};
+    kn_local_beside_begin(&folder);
+    KnCode rc = sync_bytes(draft, err);
+    KN_IGNORE(kn_local_beside_end(&folder, ret_why));
+    return rc;
+}
+
+/* On failure no name of ours is left; *ret_why as above. */
+static KnCode make(Draft *draft, KnStr bytes, KnWriteMode mode, KnErr *ret_why, KnErr *err)
 {
     draft->fd = open(draft->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (draft->fd < 0)
@@ -152,13 +162,9 @@ static KnCode make(Draft *draft, KnStr bytes, KnWriteMode mode, KnErr *err)
     if (mode != KN_IO_CREATE_OWN)
         KN_TRY(sync_bytes(draft, err));
     KN_TRY(publish(draft, mode, err));
-    return draft->fd >= 0 ? sync_bytes(draft, err) : KN_OK;
-}
-
-static KnCode after_publish(const char *dir, KnErr *err)
-{
-    KN_TRY(kn_local_fsync(dir, err));
-    KN_FAULT("io-write-after", err);
+    if (draft->fd >= 0)
+        return sync_both(draft, ret_why, err);
+    KN_IGNORE(kn_local_fsync(draft->dir, ret_why));
     return KN_OK;
 }
 
@@ -172,19 +178,22 @@ KnCode kn_local_write(const char *path, const void *bytes, size_t len, KnWriteMo
         return kn_local_error(err, EISDIR, "write", path);
     KN_TRY(kn_local_make_dirs(dir, err));
     const char *name = kn_arena_printf(arena, ".%s", kn_random_uuid4(uuid));
-    Draft draft = {.path = path, .fd = -1, .temp = kn_path_join(arena, kn_str(dir), kn_str(name))};
-    KnCode rc = make(&draft, (KnStr){bytes, len}, mode, err);
+    Draft draft = {
+        .path = path, .temp = kn_path_join(arena, kn_str(dir), kn_str(name)), .dir = dir, .fd = -1};
+    KnErr why = {0};
+    KnCode rc = make(&draft, (KnStr){bytes, len}, mode, &why, err);
     if (draft.fd >= 0)
         (void)close(draft.fd);
     bool left = rc != KN_OK && draft.name && unlink(draft.name) != 0;
     if (left && draft.name == path)
         return kn_err_recode(err, KN_E_UNKNOWN);
     KN_TRY(rc);
-    KnErr cause = {0};
-    if (after_publish(dir, &cause) != KN_OK)
+    if (!why.code)
+        KN_IGNORE(kn_fault_at("io-write-after", &why));
+    if (why.code)
         return kn_err_set(err, KN_E_UNKNOWN,
                           "'%.200s' is written, but may not survive power loss: %.200s", path,
-                          cause.msg);
+                          why.msg);
     return KN_OK;
 }
 

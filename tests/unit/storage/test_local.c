@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_local.c - the contract on disk, durability points, messages, odd trees. labels: threads */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -273,6 +274,50 @@ static void a_killed_writer_leaves_the_old_or_the_new_object(void **state)
     assert_string_equal(after_kill("io-write-after:1:kill"), "new");
 }
 
+enum { WRITERS = 4, NAMES = 10 };
+
+static void *write_names(void *arg)
+{
+    const char *writer = arg;
+    KN_ARENA_AUTO arena = kn_arena_new(0);
+    for (int i = 0; i < NAMES; ++i) {
+        const char *path = kn_arena_printf(arena, "%s/%s-%d", fx.dir, writer, i);
+        if (put(fx.io, kn_str(path), writer, KN_IO_CREATE_OWN) != KN_OK)
+            return NULL;
+    }
+    return arg;
+}
+
+/* One at a time has the helper that syncs folders. */
+static void writers_of_names_of_their_own_do_not_disturb_one_another(void **state)
+{
+    (void)state;
+    static char writers[WRITERS][2] = {"a", "b", "c", "d"};
+    pthread_t threads[WRITERS];
+    for (int i = 0; i < WRITERS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_names, writers[i]), 0);
+    for (int i = 0; i < WRITERS; ++i) {
+        void *wrote = NULL;
+        assert_int_equal(pthread_join(threads[i], &wrote), 0);
+        assert_ptr_equal(wrote, writers[i]);
+    }
+    assert_int_equal(test_dir_count(fx.dir), WRITERS * NAMES);
+    assert_string_equal(get(fx.arena, fx.io, here("c-9")), "c");
+}
+
+static void a_child_of_fork_writes_names_of_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(put(fx.io, here("parent"), "1", KN_IO_CREATE_OWN), KN_OK);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(put(fx.io, here("child"), "2", KN_IO_CREATE_OWN) == KN_OK ? 0 : 1);
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_string_equal(get(fx.arena, fx.io, here("child")), "2");
+}
+
 static void listings_stay_in_the_tree(void **state)
 {
     (void)state;
@@ -346,6 +391,8 @@ int main(void)
         CASE(a_fault_leaves_no_object_of_a_name_of_ones_own),
         CASE(a_killed_writer_leaves_the_old_or_the_new_object),
         CASE(a_killed_writer_of_a_name_of_its_own_leaves_nothing_or_all),
+        CASE(writers_of_names_of_their_own_do_not_disturb_one_another),
+        CASE(a_child_of_fork_writes_names_of_its_own),
         CASE(listings_stay_in_the_tree),
         CASE(a_listing_has_a_depth_limit),
         CASE(sync_takes_files_and_folders),
