@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/fault.h"
+#include "pipeline/native/stream/query.h"
 #include "unit/pipeline/stream_bench.h"
 
 static int set_up(void **state)
@@ -161,6 +162,19 @@ static void aggregates_are_put_together_from_parts(void **state)
     stream_values(s, "(1000, 8)");
     stream_run(s);
     is(s, "0|100|0|2|7|2|4|3.0|1;0|100|1|3|10|1|5|3.0|2");
+}
+
+static void the_list_of_aggregates_is_the_engines(void **state)
+{
+    const StreamBench *s = *state;
+    KN_BUF_AUTO ours = {.max = 1 << 16};
+    for (size_t i = 0; i < kn_stream_n_aggregates; i++)
+        kn_buf_printf(&ours, "%s%s", i ? " " : "", kn_stream_aggregates[i]);
+    assert_string_equal(ours.data,
+                        bench_value(&s->b,
+                                    "SELECT string_agg(DISTINCT lower(function_name), ' ' ORDER BY "
+                                    "lower(function_name)) FROM duckdb_functions() WHERE "
+                                    "function_type = 'aggregate'"));
 }
 
 static void other_aggregates_keep_the_rows_of_open_windows(void **state)
@@ -350,6 +364,86 @@ static void a_target_without_its_state_is_not_gone_on_with(void **state)
     is(s, "0|100|1");
 }
 
+/* The newest file of the state with these words in its name. */
+static const char *newest(StreamBench *s, const char *words)
+{
+    return bench_value(&s->b, "SELECT max(file) FROM glob('%s/*') WHERE file LIKE '%%%s%%'",
+                       stream_state(s), words);
+}
+
+static void cut_short(const char *file)
+{
+    assert_int_equal(truncate(file, 40), 0);
+}
+
+/* Epochs 0 to 2; the target got rows in 0, has none of 1 and 2. */
+static void three_epochs(StreamBench *s)
+{
+    stream_values(s, "(10, 1), (200, 2)");
+    stream_values(s, "(210, 3)");
+    stream_values(s, "(220, 4)");
+    stream_run(s);
+    is(s, "0|100|1");
+}
+
+static void a_torn_checkpoint_falls_back_to_the_one_before(void **state)
+{
+    static const char *const files[] = {"2.json", "2-kept"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        StreamBench *s = stream_new("ts BIGINT, id BIGINT");
+        three_epochs(s);
+        cut_short(newest(s, files[i]));
+        stream_values(s, "(1000, 5)");
+        stream_run(s);
+        assert_true(stream_told(s, "a damaged checkpoint was left aside"));
+        assert_true(stream_told(s, "goes on behind epoch 1"));
+        is(s, "0|100|1;200|300|3");
+        stream_free(s);
+    }
+}
+
+static void what_cannot_be_gone_on_with_is_one_clear_error(void **state)
+{
+    StreamBench *s = *state;
+    stream_values(s, "(10, 1), (200, 2)");
+    stream_values(s, "(400, 3)");
+    stream_run(s); /* both epochs gave rows */
+    cut_short(newest(s, "1.json"));
+    stream_fails(s, KN_E_CORRUPT, "its state is damaged");
+    s->opts.full_refresh = KNUT_NAMES("out");
+    stream_run(s);
+    is(s, "0|100|1;200|300|1");
+}
+
+static void a_checkpoint_without_its_commit_is_discarded(void **state)
+{
+    StreamBench *s = *state;
+    stream_values(s, "(10, 1), (200, 2)");
+    assert_int_equal(kn_fault_set("stream-saved:1:fail", NULL, NULL), KN_OK);
+    stream_fails(s, KN_E_IO, "stream-saved");
+    assert_int_equal(kn_fault_set(NULL, NULL, NULL), KN_OK);
+    is(s, "");
+    stream_run(s);
+    assert_true(stream_told(s, "epoch 0 was not committed"));
+    is(s, "0|100|1");
+}
+
+static void old_checkpoints_go_and_many_parts_become_one(void **state)
+{
+    StreamBench *s = *state;
+    for (int i = 0; i < 40; i++)
+        stream_values(s, kn_arena_printf(s->b.arena, "(%d, 1)", 1000 + i));
+    stream_run(s);
+    assert_string_equal(
+        bench_value(&s->b, "SELECT count(*) FROM glob('%s/*.json')", stream_state(s)), "3");
+    assert_true(atoi(bench_value(&s->b, "SELECT count(*) FROM glob('%s/*.parquet')",
+                                 stream_state(s))) < 36);
+    stream_values(s, "(5000, 1)");
+    stream_run(s);
+    is(s, "1000|1100|40");
+}
+
 static void an_expectation_that_fails_leaves_the_epoch_out(void **state)
 {
     StreamBench *s = *state;
@@ -380,6 +474,7 @@ int main(void)
         test(a_row_of_a_session_that_was_given_is_late),
         cmocka_unit_test(timestamps_are_event_times),
         test(aggregates_are_put_together_from_parts),
+        test(the_list_of_aggregates_is_the_engines),
         test(other_aggregates_keep_the_rows_of_open_windows),
         test(any_query_sees_one_window_at_a_time),
         test(a_table_stands_beside_the_stream),
@@ -392,6 +487,10 @@ int main(void)
         test(duplicates_count_once),
         test(a_changed_plan_is_refused_with_the_way_out),
         test(a_target_without_its_state_is_not_gone_on_with),
+        cmocka_unit_test(a_torn_checkpoint_falls_back_to_the_one_before),
+        test(what_cannot_be_gone_on_with_is_one_clear_error),
+        test(a_checkpoint_without_its_commit_is_discarded),
+        test(old_checkpoints_go_and_many_parts_become_one),
         test(an_expectation_that_fails_leaves_the_epoch_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,7 +268,7 @@ static void a_stream_gives_what_a_batch_gives(void **state)
     (void)state;
     const char *text = getenv("KNUT_TEST_SEED"), *steps = getenv("KNUT_TEST_STEPS");
     uint64_t seed = text ? strtoull(text, NULL, 10) : 20261130;
-    uint64_t n = text ? 1 : steps ? strtoull(steps, NULL, 10) : 6;
+    uint64_t n = text ? 1 : steps ? strtoull(steps, NULL, 10) : 2;
     for (uint64_t i = 0; i < n; i++) {
         print_message("seed %" PRIu64 "\n", seed + i);
         one(seed + i);

@@ -7,6 +7,8 @@
  */
 #include "pipeline/native/stream/query.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/native/stream/tree.h"
@@ -16,40 +18,26 @@ typedef struct Analysis {
     KnStreamQuery *query;
     json_t *node;    /* the SELECT */
     json_t *names;   /* what stands for the stream's rows: itself, CTEs over it */
-    json_t *known;   /* the engine's aggregates: {name: true} */
     json_t *groups;  /* terms of GROUP BY */
     json_t *parts;   /* aggregates met, each once */
     const char *one; /* what the only table is called; NULL = there are more */
     bool keeps;      /* some aggregate cannot be put together */
 } Analysis;
 
-static KnCode add_known(void *arg, KnBatch *batch, KnErr *err)
+static int by_name(const void *a, const void *b)
 {
-    (void)err;
-    KnVector names = kn_batch_vector(batch, 0);
-    for (size_t i = 0; i < kn_batch_rows(batch); i++) {
-        KnStr name = kn_vector_str(&names, i);
-        (void)json_object_setn_new(arg, name.ptr, name.len, json_true());
-    }
-    return KN_OK;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static KnCode load_known(Analysis *a, KnErr *err)
+static bool is_aggregate(const json_t *node)
 {
-    return kn_session_visit(a->run->session,
-                            "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE "
-                            "function_type = 'aggregate'",
-                            add_known, a->known, err);
-}
-
-static bool is_aggregate(const Analysis *a, const json_t *node)
-{
+    const char *name = kn_tree_text(node, "function_name");
     return kn_tree_is(node, "class", "FUNCTION") &&
-           json_object_get(a->known, kn_tree_text(node, "function_name"));
+           bsearch(&name, kn_stream_aggregates, kn_stream_n_aggregates, sizeof(char *), by_name);
 }
 
 /* An aggregate below, but not in a subquery of its own. */
-static bool has_aggregate(const Analysis *a, const json_t *node)
+static bool has_aggregate(const json_t *node)
 {
     const json_t *child;
     const char *key;
@@ -57,18 +45,18 @@ static bool has_aggregate(const Analysis *a, const json_t *node)
     if (json_is_array(node)) {
         json_array_foreach(node, i, child)
         {
-            if (has_aggregate(a, child))
+            if (has_aggregate(child))
                 return true;
         }
         return false;
     }
     if (!json_is_object(node) || kn_tree_is(node, "class", "SUBQUERY"))
         return false;
-    if (is_aggregate(a, node))
+    if (is_aggregate(node))
         return true;
     json_object_foreach((json_t *)node, key, child)
     {
-        if (has_aggregate(a, child))
+        if (has_aggregate(child))
             return true;
     }
     return false;
@@ -90,12 +78,12 @@ static const char *wrong_modifier(const json_t *node)
     return NULL;
 }
 
-static const char *wrong_select(const Analysis *a, const json_t *node)
+static const char *wrong_select(const json_t *node)
 {
     const json_t *list = json_object_get(node, "select_list");
     if (json_array_size(json_object_get(node, "group_expressions")) ||
-        kn_tree_is(node, "aggregate_handling", "FORCE_AGGREGATES") || has_aggregate(a, list) ||
-        has_aggregate(a, json_object_get(node, "having")))
+        kn_tree_is(node, "aggregate_handling", "FORCE_AGGREGATES") || has_aggregate(list) ||
+        has_aggregate(json_object_get(node, "having")))
         return "an aggregation";
     if (kn_tree_has(list, "WINDOW") || kn_tree_has(json_object_get(node, "qualify"), "WINDOW"))
         return "a window function";
@@ -155,7 +143,7 @@ static const char *wrong_below(const Analysis *a, const json_t *node)
         return "a subquery over the stream";
     if (kn_tree_is(node, "type", "SELECT_NODE") &&
         kn_tree_reads(json_object_get(node, "from_table"), a->names))
-        wrong = wrong_select(a, node);
+        wrong = wrong_select(node);
     if (kn_tree_is(node, "type", "JOIN"))
         wrong = wrong_join(a, node);
     if (!wrong && kn_tree_reads(node, a->names))
@@ -238,7 +226,7 @@ static bool gather_groups(Analysis *a, const KnNativeShape *columns)
         const json_t *group = all ? term : meant(a, term, columns);
         if (!group || kn_tree_is(group, "class", "STAR"))
             return false;
-        if (!all || !has_aggregate(a, group))
+        if (!all || !has_aggregate(group))
             (void)json_array_append_new(a->groups, copy_term(group));
     }
     return true;
@@ -292,7 +280,7 @@ static json_t *over_kept(Analysis *a, const json_t *node)
     }
     if (!json_is_object(node))
         return json_incref((json_t *)node);
-    if (is_aggregate(a, node)) {
+    if (is_aggregate(node)) {
         size_t at = index_of(a->parts, node);
         a->keeps |= !merge_of(node);
         if (at == json_array_size(a->parts))
@@ -439,7 +427,7 @@ static KnCode analyse(Analysis *a, const char *stream, KnErr *err)
     size_t n = json_array_size(json_object_get(a->node, "select_list"));
     bool found = a->query->windowed ? is_direct(a, from) : kn_tree_reads(from, a->names);
     if (!is_plain_select(a) || !found || wrong_below(a, from) || n != result.len ||
-        !wrong_select(a, a->node) || !gather_groups(a, &columns))
+        !wrong_select(a->node) || !gather_groups(a, &columns))
         return KN_OK;
     return take_apart(a, &result, err);
 }
@@ -451,7 +439,6 @@ KnCode kn_stream_query(KnNativeRun *run, const char *text, const char *stream, K
     KN_TRY(kn_stream_tree(run, text, &statement, err));
     const char *dot = strrchr(stream, '.');
     KN_JSON_AUTO names = json_pack("[s]", dot ? dot + 1 : stream);
-    KN_JSON_AUTO known = json_object();
     KN_JSON_AUTO groups = json_array();
     KN_JSON_AUTO parts = json_array();
     *ret = (KnStreamQuery){.windowed = ret->windowed, .strategy = KN_STREAM_OPAQUE, .text = text};
@@ -459,10 +446,8 @@ KnCode kn_stream_query(KnNativeRun *run, const char *text, const char *stream, K
                   .query = ret,
                   .node = json_object_get(statement, "node"),
                   .names = names,
-                  .known = known,
                   .groups = groups,
                   .parts = parts};
-    KN_TRY(load_known(&a, err));
     gather_names(&a, a.node);
     ret->wrong = wrong_below(&a, a.node);
     if (!ret->wrong)

@@ -49,6 +49,10 @@ typedef struct KnStreamQuery {
     KnStreamItem *items;
 } KnStreamQuery;
 
+/* Lower case, sorted (aggregates.c). */
+extern const char *const kn_stream_aggregates[];
+extern const size_t kn_stream_n_aggregates;
+
 /** stream: what the query calls its rows; there is a relation of that name. In the run's arena. */
 KN_NODISCARD KnCode kn_stream_query(KnNativeRun *run, const char *text, const char *stream,
                                     KnStreamQuery *ret, KnErr *err);
