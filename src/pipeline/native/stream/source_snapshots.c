@@ -72,11 +72,11 @@ static KnCode computed_rows(const KnStreamSource *src, Snapshots *own, const KnW
     int64_t deleted = kn_spool_rows(*slot, KN_CHANGE_DELETE, 0);
     if (deleted)
         return kn_err_set(err, KN_E_REFUSED,
-                          "flow %s: snapshot %" PRId64 " of %s (%s) takes %" PRId64
+                          "snapshot %" PRId64 " of %s (%s) takes %" PRId64
                           " row(s) away, and a stream of rows cannot say that: --full-refresh %s "
                           "starts anew from what is there",
-                          src->flow->name, win->to->snapshot_id, src->place, win->operation,
-                          deleted, src->flow->target);
+                          win->to->snapshot_id, src->place, win->operation, deleted,
+                          src->flow->target);
     append(sql, kn_spool_sql(*slot, KN_CHANGE_INSERT, 0));
     return KN_OK;
 }
