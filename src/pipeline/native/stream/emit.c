@@ -7,6 +7,7 @@
  *     complete   all of them
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "pipeline/native/stream/stream.h"
 
@@ -59,14 +60,15 @@ static void folded_sql(const KnStreamEpoch *e, KnBuf *sql)
     const KnStreamQuery *q = &f->query;
     KN_BUF_AUTO keys = {.max = 1 << 20};
     size_t n = 0;
+    const char *end = f->spec->window ? kn_window_end(f->run->arena, f->spec->window) : "";
     if (f->spec->window) {
-        kn_buf_text(&keys, "kn_ws, kn_we");
-        n = 2;
+        kn_buf_text(&keys, strcmp(end, "kn_we") == 0 ? "kn_ws, kn_we" : "kn_ws");
+        n = 1;
     }
     for (size_t i = 0; i < q->n_groups; i++)
         kn_buf_printf(&keys, "%skn_g%zu", n++ ? ", " : "", i);
     kn_buf_text(sql, "SELECT ");
-    bounds_sql(f, sql, "kn_ws", "kn_we");
+    bounds_sql(f, sql, "kn_ws", end);
     items_sql(f, sql);
     kn_buf_printf(sql, " FROM (SELECT %s", n ? keys.data : "");
     for (size_t i = 0; i < q->n_aggregates; i++)

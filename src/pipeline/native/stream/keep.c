@@ -22,39 +22,47 @@ static bool has_sessions(const KnStreamFlow *f)
     return f->spec->window && f->spec->window->tag == KNUT_WINDOW_SESSION;
 }
 
-static size_t group_keys_sql(const KnStreamFlow *f, KnBuf *sql, const char *before)
+/* GROUP BY the windows and the kept groups. */
+static void group_by_sql(const KnStreamFlow *f, KnBuf *sql)
 {
     size_t n = 0;
-    if (f->spec->window) {
-        kn_buf_printf(sql, "%skn_ws, kn_we", before);
-        n = 2;
-    }
+    if (f->spec->window)
+        n += 1;
+    if (n)
+        kn_buf_text(sql, has_sessions(f) ? " GROUP BY kn_ws, kn_we" : " GROUP BY kn_ws");
     for (size_t i = 0; i < f->query.n_groups; i++)
-        kn_buf_printf(sql, "%skn_g%zu", n++ ? ", " : before, i);
-    return n;
+        kn_buf_printf(sql, "%skn_g%zu", n++ ? ", " : " GROUP BY ", i);
+}
+
+/* The windows in front of a list of columns; how many columns that is. */
+static size_t window_columns_sql(const KnStreamFlow *f, KnBuf *sql)
+{
+    if (!f->spec->window)
+        return 0;
+    kn_buf_printf(sql, "kn_ws, %s AS kn_we", kn_window_end(f->run->arena, f->spec->window));
+    return 2;
 }
 
 static void fold_sql(const KnStreamFlow *f, KnBuf *sql)
 {
     const KnStreamQuery *q = &f->query;
-    size_t n = 0;
+    KN_BUF_AUTO by = {.max = 1 << 16};
     kn_buf_text(sql, "SELECT ");
-    if (f->spec->window) {
-        kn_buf_text(sql, "kn_ws, kn_we");
-        n = 2;
-    }
-    for (size_t i = 0; i < q->n_groups; i++)
+    size_t n = window_columns_sql(f, sql);
+    if (n)
+        kn_buf_text(&by, has_sessions(f) ? " GROUP BY kn_ws, kn_we" : " GROUP BY kn_ws");
+    for (size_t i = 0; i < q->n_groups; i++) {
         kn_buf_printf(sql, "%s(%s) AS kn_g%zu", n++ ? ", " : "", q->groups[i], i);
-    size_t keys = n;
+        kn_buf_printf(&by, "%s%zu", by.len ? ", " : " GROUP BY ", n);
+    }
     for (size_t i = 0; i < q->n_partials; i++)
         kn_buf_printf(sql, "%s%s AS kn_p%zu", n++ ? ", " : "", q->partials[i].sql, i);
-    kn_buf_printf(sql, "%scount(*) AS kn_n FROM %s", n ? ", " : "", q->from);
+    if (has_sessions(f) || !n) /* of a session: how many rows are late with it */
+        kn_buf_printf(sql, "%scount(*) AS kn_n", n ? ", " : "");
+    kn_buf_printf(sql, " FROM %s", q->from);
     if (q->where)
         kn_buf_printf(sql, " WHERE %s", q->where);
-    for (size_t i = 0; i < keys; i++)
-        kn_buf_printf(sql, "%s%zu", i ? ", " : " GROUP BY ", i + 1);
-    if (!keys)
-        kn_buf_text(sql, " HAVING count(*) > 0");
+    kn_buf_text(sql, by.len ? by.data : " HAVING count(*) > 0");
 }
 
 void kn_stream_delta_sql(const KnStreamFlow *f, KnBuf *sql)
@@ -79,13 +87,14 @@ void kn_stream_delta_sql(const KnStreamFlow *f, KnBuf *sql)
 /* Parts of one window and group as one. The types of the parts stay. */
 static void together_sql(const KnStreamFlow *f, const char *from, KnBuf *sql)
 {
-    size_t n = 0;
     if (f->query.strategy != KN_STREAM_FOLD) {
         kn_buf_printf(sql, "SELECT * FROM %s", from);
         return;
     }
     kn_buf_text(sql, "SELECT ");
-    n = group_keys_sql(f, sql, "");
+    size_t n = window_columns_sql(f, sql);
+    for (size_t i = 0; i < f->query.n_groups; i++)
+        kn_buf_printf(sql, "%skn_g%zu", n++ ? ", " : "", i);
     for (size_t i = n; i < f->kept.shape.len; i++) {
         const KnNativeColumn *column = &f->kept.shape.items[i];
         bool part = i - n < f->query.n_partials;
@@ -94,7 +103,7 @@ static void together_sql(const KnStreamFlow *f, const char *from, KnBuf *sql)
                       column->name);
     }
     kn_buf_printf(sql, " FROM %s", from);
-    (void)group_keys_sql(f, sql, " GROUP BY ");
+    group_by_sql(f, sql);
 }
 
 /* ---- sessions ---- */

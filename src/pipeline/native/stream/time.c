@@ -130,6 +130,14 @@ void kn_window_rows_sql(KnBuf *sql, const KnutWindow *window, const char *from, 
         kn_buf_printf(sql, ") WHERE kn_we > %" PRId64, watermark);
 }
 
+const char *kn_window_end(KnArena *arena, const KnutWindow *window)
+{
+    uint64_t size =
+        window->tag == KNUT_WINDOW_TUMBLING ? window->tumbling.size_ms : window->hopping.size_ms;
+    return window->tag == KNUT_WINDOW_SESSION ? "kn_we"
+                                              : kn_arena_printf(arena, "kn_ws + %" PRIu64, size);
+}
+
 int64_t kn_window_memory(const KnutWindow *window)
 {
     return window && window->tag == KNUT_WINDOW_SESSION ? (int64_t)window->session.gap_ms : 0;

@@ -32,6 +32,9 @@ const char *kn_window_text(KnArena *arena, const KnutWindow *window);
 void kn_window_rows_sql(KnBuf *sql, const KnutWindow *window, const char *from, int64_t watermark);
 /** Where the last window ends in which an event of time kn_et lies. */
 void kn_window_last_end_sql(KnBuf *sql, const KnutWindow *window);
+/** Where a window ends, of kn_ws and kn_we in a query that groups by window: no group of its own
+ * where it follows from the start. */
+const char *kn_window_end(KnArena *arena, const KnutWindow *window);
 /** How long after its end a window must be remembered, in milliseconds: of a session, the gap. */
 int64_t kn_window_memory(const KnutWindow *window);
 /** SELECT of the rows of `from` (kn_ws, kn_we, groups: kn_g0, ...), each with the bounds of the
