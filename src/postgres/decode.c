@@ -117,7 +117,7 @@ static KnCode unscaled_of(KnStr value, unsigned scale, __int128 *ret, KnErr *err
 
 static KnCode put_numeric(KnColWriter *w, KnStr value, KnErr *err)
 {
-    __int128 unscaled;
+    __int128 unscaled = 0;
     if (value.len < 8)
         return bad_width(value, err);
     KN_TRY(unscaled_of(value, kn_col_type(w)->scale, &unscaled, err));

@@ -112,7 +112,7 @@ static KnCode nested_type(KnArena *arena, const KnColType *from, KnType *type, K
     for (size_t i = 0; i < parts->n_children; i++) {
         fields[i].name = from->kind == KN_COL_STRUCT ? kn_arena_strdup(arena, parts->child_names[i])
                          : from->kind == KN_COL_LIST ? "element"
-                                                     : map_names[i];
+                                                     : map_names[i != 0];
         KN_TRY(field_type(arena, &parts->children[i], &fields[i].type, err));
     }
     return KN_OK;

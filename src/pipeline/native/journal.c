@@ -27,7 +27,7 @@
 #include "pipeline/native/native.h"
 #include "storage/place.h"
 
-enum { MAX_RECORD = 16 << 20, MAX_RUNS = 1 << 20 };
+enum { MAX_RECORD = 16 << 20, MAX_RUNS = 1 << 20, WITH_ONE_MORE = 2 << 20 };
 
 /* ---- writing ---- */
 
@@ -215,13 +215,13 @@ KnCode kn_native_ran_before(KnNativeRun *run, const KnNativeNode *node, bool *re
 
 KnCode kn_native_stage_run(KnNativeRun *run, const KnNativeNode *node, KnErr *err)
 {
-    KN_BUF_AUTO runs = {.max = 2 * MAX_RUNS};
+    KN_BUF_AUTO runs = {.max = WITH_ONE_MORE};
     if (!is_counted(run, node))
         return KN_OK;
     const char *path = runs_path(run, node);
     if (access(node->path, F_OK) == 0)
         KN_TRY(read_runs(run, path, &runs, err));
-    runs.max = 2 * MAX_RUNS;
+    runs.max = WITH_ONE_MORE;
     kn_buf_printf(&runs, "%s\n", run->id);
     /* The oldest go: whoever repeats a run does so soon. */
     size_t from = runs.len > MAX_RUNS / 2 ? runs.len - MAX_RUNS / 2 : 0;

@@ -260,9 +260,9 @@ void kn_native_files_sql(KnBuf *sql, KnNativeFormat format, const char *path,
                          const KnutNames *partition_cols);
 
 /** What folders of a partition column are called: "region", "ts_day" (parting.c). */
-const char *kn_native_part_name(KnArena *arena, const char *partition_col);
+const char *kn_native_part_name(KnArena *arena, const char *text);
 /** True for a transform: the folder's name has a value that is no column of the rows. */
-bool kn_native_part_is_made(const char *partition_col);
+bool kn_native_part_is_made(const char *text);
 /** The node's rows with a column for each of its transforms. */
 KN_NODISCARD KnCode kn_native_parted(KnNativeRun *run, const KnNativeNode *node, const char *select,
                                      const char **ret, KnErr *err);
