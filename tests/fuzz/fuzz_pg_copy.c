@@ -29,7 +29,8 @@ static KnBuilder *builder(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     KnPgDecoder dec = {.names = types, .n_columns = N_TYPES};
-    KnBuilder *b = builder();
+    static KnBuilder *b; /* kept while it is good: opening one costs more than all else here */
+    b = b ? b : builder();
     size_t cut = size ? data[0] % (size + 1) : 0, used = 0;
     const char *bytes = (const char *)data;
     KnCode rc = kn_pg_decode(&dec, (KnStr){bytes, cut}, b, &used, NULL);
@@ -37,7 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (rc == KN_OK)
         rc = kn_pg_decode(&dec, (KnStr){bytes + used, size - used}, b, &used, NULL);
-    (void)kn_batch_unref(rc == KN_OK ? kn_builder_take(b) : NULL);
-    (void)kn_builder_close(b);
+    if (rc == KN_OK)
+        (void)kn_batch_unref(kn_builder_take(b));
+    else if (dec.began) /* a row may be half put */
+        b = kn_builder_close(b);
     return 0;
 }
