@@ -135,6 +135,10 @@ typedef struct KnManifestBytes {
 KN_NODISCARD KnCode kn_manifest_bytes_open(KnFileIO *io, const char *path, int64_t length,
                                            KnManifestBytes *ret, KnErr *err);
 void kn_manifest_bytes_close(KnManifestBytes *bytes); /* accepts a zeroed one */
+/* kn_manifest_read() of bytes that are there. */
+KN_NODISCARD KnCode kn_manifest_read_bytes(const KnManifestBytes *bytes, const KnMetadata *md,
+                                           const KnManifestFile *mf, const KnManifestVisit *visit,
+                                           KnErr *err);
 
 /* ---- writing (manifest_schema.c, manifest_encode.c, manifest_summary.c) ---- */
 

@@ -193,15 +193,22 @@ KnCode kn_manifest_read(KnFileIO *io, const KnMetadata *md, const KnManifestFile
     KnCode code = kn_manifest_bytes_open(io, mf->path, mf->length, &bytes, err);
     if (code != KN_OK)
         return kn_err_wrap(err, code, "manifest");
+    code = kn_manifest_read_bytes(&bytes, md, mf, visit, err);
+    kn_manifest_bytes_close(&bytes);
+    return code;
+}
+
+KnCode kn_manifest_read_bytes(const KnManifestBytes *bytes, const KnMetadata *md,
+                              const KnManifestFile *mf, const KnManifestVisit *visit, KnErr *err)
+{
     Reading r = {
         .mf = mf,
         .visit = visit,
         .next_row_id = mf->deletes ? -1 : mf->first_row_id,
     };
-    code = read_manifest(md, mf, bytes.reader, &r, err);
+    KnCode code = read_manifest(md, mf, bytes->reader, &r, err);
     if (code != KN_OK && !r.visited)
         code = kn_err_wrap(err, code, "manifest %s", mf->path);
     (void)kn_arena_free(r.dec.arena);
-    kn_manifest_bytes_close(&bytes);
     return code;
 }

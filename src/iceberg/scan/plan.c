@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "base/vec.h"
+#include "iceberg/manifest/manifest_series.h"
 #include "iceberg/scan/plan_deletes.h"
 
 typedef struct PlanBuild {
@@ -23,16 +24,25 @@ typedef struct PlanBuild {
     KN_VEC(KnScanTask) tasks;
 } PlanBuild;
 
-static KnCode manifest_open(PlanBuild *b, const KnManifestFile *mf, bool *ret_read, KnErr *err)
+/* Before its entries are told. */
+static KnCode manifest_begin(void *arg, const KnManifestFile *mf, KnErr *err)
 {
+    PlanBuild *b = arg;
+    (void)err;
     b->spec = kn_metadata_find_spec(b->tbl->md, mf->spec_id);
-    if (!b->spec)
+    return KN_OK;
+}
+
+static KnCode manifest_choose(PlanBuild *b, const KnManifestFile *mf, bool *ret_read, KnErr *err)
+{
+    const KnPartitionSpec *spec = kn_metadata_find_spec(b->tbl->md, mf->spec_id);
+    if (!spec)
         return kn_err_set(err, KN_E_CORRUPT,
                           "table %s: manifest '%.300s' has unknown partition spec %d", b->tbl->name,
                           mf->path, mf->spec_id);
-    *ret_read = !kn_manifest_file_is_dead(mf) &&
-                (!b->opts.filter ||
-                 kn_expr_may_match_manifest(b->opts.filter, b->spec, b->opts.schema, mf));
+    *ret_read =
+        !kn_manifest_file_is_dead(mf) &&
+        (!b->opts.filter || kn_expr_may_match_manifest(b->opts.filter, spec, b->opts.schema, mf));
     if (*ret_read && mf->key_metadata.len > 0)
         return kn_err_set(err, KN_E_UNSUPPORTED, "table %s: manifest '%.300s' is encrypted",
                           b->tbl->name, mf->path);
@@ -82,21 +92,20 @@ static KnCode take_data(void *arg, const KnManifestEntry *entry, KnErr *err)
 static KnCode read_manifests(PlanBuild *b, const KnManifestFile *mfs, size_t n, bool deletes,
                              KnErr *err)
 {
-    KnManifestVisit visit = {.arg = b};
-    visit.fn = deletes ? take_delete : take_data;
-    visit.opts.with_metrics = deletes || b->opts.filter || kn_delete_index_wants_metrics(b->index);
+    const KnManifestFile **chosen = kn_arena_alloc(b->plan->arena, (n + 1) * sizeof(*chosen));
+    KnManifestSeries series = {.files = chosen, .visit = {.arg = b}, .begin = manifest_begin};
+    series.visit.fn = deletes ? take_delete : take_data;
+    series.visit.opts.with_metrics =
+        deletes || b->opts.filter || kn_delete_index_wants_metrics(b->index);
     for (size_t i = 0; i < n; i++) {
-        if (mfs[i].deletes != deletes)
-            continue;
         bool read = false;
-        KN_TRY(manifest_open(b, &mfs[i], &read, err));
-        if (!read)
-            continue;
-        KnCode rc = kn_manifest_read(b->tbl->io, b->tbl->md, &mfs[i], &visit, err);
-        if (rc != KN_OK)
-            return kn_err_wrap(err, rc, "table %s: manifest '%.200s'", b->tbl->name, mfs[i].path);
+        if (mfs[i].deletes == deletes)
+            KN_TRY(manifest_choose(b, &mfs[i], &read, err));
+        if (read)
+            chosen[series.n++] = &mfs[i];
     }
-    return KN_OK;
+    return kn_err_wrap(err, kn_manifest_read_series(b->tbl->io, b->tbl->md, &series, err),
+                       "table %s", b->tbl->name);
 }
 
 static KnCode plan_build(PlanBuild *b, KnErr *err)
