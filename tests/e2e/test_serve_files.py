@@ -305,7 +305,8 @@ def test_what_does_more_than_the_caller_may_is_not_signed(lender, store):
         query = "?uploads" if method == "POST" else ""
         assert refused(lender.sign("reader", method, f"{at}/x{query}"), "may not write")
     for uri, words in (
-            (f"{other}/metadata/x", "not a file of this table"), (f"{at}2/x", "not a file of this table"),
+            (f"{other}/metadata/x", "not a file of this table"),
+            (f"{store.endpoint}/lake/{lender.prefix}2/a/t/x", "not a file of this table"),
             (f"{at}/../../b/t/x", "dot"), (f"{at}/%2E%2E/%2E%2E/b/t/x", "dot"), (f"{at}//x", "empty"),
             (f"{at}/x?acl", "only reading"), (f"{at}/x?versionId=1", "only reading"),
             (f"{at}/x?tagging", "only reading"),
@@ -314,7 +315,7 @@ def test_what_does_more_than_the_caller_may_is_not_signed(lender, store):
             (f"http://lake.{store.endpoint[7:].replace(':', '.evil.example:')}/x", "object store"),
             (f"{store.endpoint}/lake", "only reading"),
             (f"{store.endpoint}/lake?list-type=2&prefix=", "only reading"),
-            (f"{store.endpoint}/lake?list-type=2&prefix={lender.prefix}%2Fa%2Ft2%2F", "not a file"),
+            (f"{store.endpoint}/lake?list-type=2&prefix={lender.prefix}%2Fb%2Ft%2F", "not a file"),
             (f"{store.endpoint}/lake?list-type=2&prefix={lender.prefix}%2Fa%2Ft", "not a file"),
             (f"{store.endpoint}/lake?list-type=2&prefix={lender.prefix}/a/t+u/", "%2B"),
             (f"{store.endpoint}/other/x", "lake"), (store.endpoint, None)):
@@ -359,7 +360,19 @@ def test_files_of_a_table_that_is_being_made_are_signed(lender):
     uri = f"{lender.store.endpoint}/lake/{lender.prefix}/a/soon/data/x"
     assert lender.sign("writer", "PUT", uri, path=path)[0] == 200
     assert lender.sign("reader", "GET", uri, path=path)[0] == 404
-    assert refused(lender.sign("writer", "PUT", uri.replace("soon", "t"), path=path), "not a file")
+    assert refused(lender.sign("writer", "PUT", uri.replace("/a/soon", "/b/t"), path=path), "not a file")
+
+
+def test_files_of_other_tables_are_signed_by_the_callers_rights(lender, store):
+    """PyIceberg sends what it does with any table to the table that it loaded last."""
+    lender.create("a", "second")
+    at = f"{store.endpoint}/lake/{lender.prefix}"
+    path = "/v1/namespaces/a/tables/second/sign"
+    assert lender.sign("writer", "PUT", f"{at}/a/t/data/x", path=path)[0] == 200
+    assert lender.sign("reader", "GET", f"{at}/a/t/data/x", path=path)[0] == 200
+    assert refused(lender.sign("reader", "PUT", f"{at}/a/t/data/x", path=path), "may not write")
+    assert refused(lender.sign("writer", "GET", f"{at}/b/t/data/x", path=path), "not a file of this table")
+    assert lender.sign("boss", "GET", f"{at}/b/t/data/x", path=path)[0] == 200
 
 
 def test_the_older_path_is_for_who_may_everything(lender):

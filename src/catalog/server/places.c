@@ -52,20 +52,40 @@ static bool is_own(const KnPlaceAsker *asker, const char *place)
                                                 asker->ident->n_levels));
 }
 
+/* Of the namespace in whose folder the place lies; *ret_owned false: there is none. */
+static KnCode has_right(const KnPlaceAsker *asker, const char *place, KnRight right, bool *ret,
+                        bool *ret_owned, KnErr *err)
+{
+    KnNamespace owner = {0};
+    *ret = *ret_owned = is_own(asker, place);
+    if (*ret)
+        return KN_OK;
+    KN_TRY(find_owner(asker, place, &owner, err));
+    *ret_owned = owner.n_levels > 0;
+    *ret = *ret_owned && kn_principal_right(asker->who, &owner) >= right;
+    return KN_OK;
+}
+
+bool kn_place_lies_in_namespace(const KnPlaceAsker *asker, const char *location, KnRight right)
+{
+    const char *place = NULL;
+    bool has = false, owned = false;
+    return kn_core_place(asker->core, asker->arena, kn_str(location), &place, NULL) == KN_OK &&
+           has_right(asker, place, right, &has, &owned, NULL) == KN_OK && has;
+}
+
 KnCode kn_place_need(const KnPlaceAsker *asker, const char *location, const char *table,
                      KnRight right, KnErr *err)
 {
     const char *place = NULL, *home = NULL;
-    KnNamespace owner;
+    bool has = false, owned = false;
     if (kn_principal_right(asker->who, NULL) >= right)
         return KN_OK;
     KN_TRY(kn_core_place(asker->core, asker->arena, kn_str(location), &place, err));
-    if (is_own(asker, place))
+    KN_TRY(has_right(asker, place, right, &has, &owned, err));
+    if (has)
         return KN_OK;
-    KN_TRY(find_owner(asker, place, &owner, err));
-    if (owner.n_levels && kn_principal_right(asker->who, &owner) >= right)
-        return KN_OK;
-    if (!owner.n_levels && table &&
+    if (!owned && table &&
         kn_core_place(asker->core, asker->arena, kn_str(table), &home, NULL) == KN_OK &&
         kn_path_is_within(kn_str(place), kn_str(home)))
         return KN_OK;

@@ -20,6 +20,8 @@ typedef struct KnPlaceAsker {
  * location, NULL when it has none. */
 KN_NODISCARD KnCode kn_place_need(const KnPlaceAsker *asker, const char *location,
                                   const char *table, KnRight right, KnErr *err);
+/** Whether they are in the folder of a namespace where the caller has the right. */
+bool kn_place_lies_in_namespace(const KnPlaceAsker *asker, const char *location, KnRight right);
 /** The same (to write) of all files that the snapshots and statistics of a commit name. */
 KN_NODISCARD KnCode kn_place_check_commit(const KnPlaceAsker *asker, const KnTableCommit *commit,
                                           KnErr *err);

@@ -4,9 +4,12 @@
  * back the headers that sign it, when it may do there what the request does.
  *
  * What the request does is found out in storage/s3/sign.c. Reading needs the right to read, all
- * else that to write; and every object lies in a folder of the table (kn_rest_reach()).
+ * else that to write; and every object lies in a folder of the table (kn_rest_reach()), or where
+ * the caller has that right anyway (places.h): PyIceberg has one signer for all tables of a process
+ * and sends it to the table that was loaded last.
  */
 #include "base/path.h"
+#include "catalog/server/places.h"
 #include "catalog/server/rest_internal.h"
 #include "storage/s3/sign.h"
 
@@ -92,7 +95,8 @@ static KnCode reply_signed(KnRestCall *call, KnFileIO *io, const KnS3Foreign *re
 
 static KnCode refuse_touch(const KnS3Touch *touch, KnErr *err)
 {
-    return kn_err_set(err, KN_E_REFUSED, "'%.400s' is not a file of this table: not signed",
+    return kn_err_set(err, KN_E_REFUSED,
+                      "'%.400s' is not a file of this table, nor one of yours: not signed",
                       touch->location);
 }
 
@@ -103,16 +107,22 @@ static bool same_bucket(const char *folder, const char *bucket)
     return len == strlen(bucket) && !strncmp(from, bucket, len);
 }
 
-static KnCode check_touches(const KnRestReach *reach, const KnS3Intent *intent, KnErr *err)
+static bool may_touch(KnRestCall *call, const KnRestReach *reach, const KnS3Touch *touch)
 {
-    for (size_t i = 0; i < intent->n; i++) {
-        bool within = false;
-        for (size_t j = 0; j < reach->n; j++)
-            within = within || kn_path_is_within(kn_str(intent->touches[i].location),
-                                                 kn_str(reach->folders[j]));
-        if (!within)
+    const KnPlaceAsker asker = {call->rest->ctx.core, call->arena, call->who, &call->ident};
+    for (size_t i = 0; i < reach->n; i++)
+        if (kn_path_is_within(kn_str(touch->location), kn_str(reach->folders[i])))
+            return true;
+    return kn_place_lies_in_namespace(&asker, touch->location,
+                                      touch->write ? KN_RIGHT_WRITE : KN_RIGHT_READ);
+}
+
+static KnCode check_touches(KnRestCall *call, const KnRestReach *reach, const KnS3Intent *intent,
+                            KnErr *err)
+{
+    for (size_t i = 0; i < intent->n; i++)
+        if (!may_touch(call, reach, &intent->touches[i]))
             return refuse_touch(&intent->touches[i], err);
-    }
     bool known = !intent->bucket_only;
     for (size_t j = 0; j < reach->n; j++)
         known = known || same_bucket(reach->folders[j], intent->bucket);
@@ -173,7 +183,7 @@ static KnCode check_table(KnRestCall *call, const KnS3Intent *intent, KnErr *err
     if (intent->write)
         KN_TRY(kn_rest_need(call, &call->ns, KN_RIGHT_WRITE, err));
     KN_TRY(reach_table(call, intent->write, &reach, err));
-    return check_touches(&reach, intent, err);
+    return check_touches(call, &reach, intent, err);
 }
 
 KnCode kn_rest_sign_request(KnRestCall *call, KnErr *err)
