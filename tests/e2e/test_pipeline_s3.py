@@ -136,3 +136,25 @@ def test_what_cannot_be_reached_is_one_line(pond):
     pond.store.put("lake", f"{pond.prefix}bad/_knut/generation-000000000001.json", b'{"generation":1,"files":[7]}')
     pond.write("out.parquet", source=f"{pond.root}/bad/").fails(1, "generation-000000000001.json: file 0")
     assert pond.keys() == ["bad/_knut/generation-000000000001.json"]
+
+
+STREAM = """#![enable(implicit_some)]
+(name: "clicks", datasets: [(name: "out", output_type: table, format: "parquet", path: "DIR/out")],
+ flows: [(name: "f", target: "out", kind: streaming(source: file_drop(dir: "DIR/drop", format: "csv"), trigger: available_now,
+    output_mode: append, watermark: (event_time_column: "ts", allowed_lateness_ms: 0), window: tumbling(size_ms: 100)),
+    query: "SELECT count(*) AS n FROM drop")])
+"""
+
+
+def test_a_stream_keeps_its_state_in_the_store(pond, tmp_path):
+    (tmp_path / "drop").mkdir()
+    document = tmp_path / "clicks.ron"
+    document.write_text(STREAM.replace("DIR", str(tmp_path)))
+    state = f"{pond.root}/state"
+    for n, fault in enumerate(["", "stream-saved:1:kill", "pipeline-published:1:kill", ""]):
+        (tmp_path / "drop" / f"{n}.csv").write_text(f"ts\n{n * 100 + 1}\n{n * 100 + 2}\n{n * 100 + 101}\n")
+        if fault:
+            assert pond.knut("pipeline", "run", document, "--state", state, env={"KNUT_FAULT": fault}).rc == -9
+        pond.knut("pipeline", "run", document, "--state", state).ok()
+    found = duckdb.sql(f"SELECT window_start, n FROM '{tmp_path}/out/*.parquet' ORDER BY ALL").fetchall()
+    assert found == [(0, 2), (100, 3), (200, 3), (300, 3)]

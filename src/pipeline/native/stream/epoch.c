@@ -17,7 +17,7 @@ enum { MANY_PARTS = 32 };
 
 static KnStreamLimit limit_of(const KnStreamFlow *f)
 {
-    static const int64_t files = 1000, rows = 5 * 1000 * 1000;
+    static const int64_t files = 1000, rows = 5000000;
     const KnutPairs *settings = &f->run->pipeline->properties;
     KnStreamLimit limit = {.all = !f->endless};
     for (size_t i = 0; i < settings->len; i++) {

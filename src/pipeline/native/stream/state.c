@@ -71,7 +71,7 @@ KnCode kn_state_open(KnNativeRun *run, const KnutFlow *flow, const char *locatio
                              .arena = arena,
                              .location = kn_arena_strdup(arena, location),
                              .lock = -1};
-    KnCode rc = kn_io_open_for(kn_str(location), &state->io, err);
+    KnCode rc = kn_io_open_with(kn_str(location), run->opts->s3, &state->io, err);
     if (rc == KN_OK)
         rc = kn_io_prepare_dir(state->io, kn_str(location), err);
     if (rc == KN_OK)
