@@ -239,6 +239,18 @@ def test_levels_are_told_from_dots(lake):
     assert lake.ask("GET", "/v1/namespaces/x%1Fy")[0] == 404
 
 
+def test_a_namespace_tells_where_its_tables_are(lake):
+    """Trino makes tables below it; without it, it finds the location that it is given taken by the table itself."""
+    place = f"file://{lake.warehouse}/ns"
+    assert lake.ask("GET", "/v1/namespaces/ns")[2]["properties"] == {"location": place}
+    assert lake.create("t")["metadata"]["location"] == f"{place}/t"
+    elsewhere = f"file://{lake.warehouse}/elsewhere"
+    made = {"namespace": ["there"], "properties": {"location": elsewhere, "k": "v"}}
+    assert lake.ask("POST", "/v1/namespaces", made)[2]["properties"] == {"location": elsewhere, "k": "v"}
+    assert lake.ask("GET", "/v1/namespaces/there")[2]["properties"] == {"location": elsewhere, "k": "v"}
+    assert lake.create("t", "there")["metadata"]["location"] == f"{elsewhere}/t"
+
+
 def test_a_transaction_with_one_stale_table_changes_none(lake):
     """lakekeeper#81: 500 with a stack trace."""
     first, second = lake.create("one"), lake.create("two")

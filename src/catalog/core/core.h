@@ -108,6 +108,10 @@ KN_NODISCARD KnCode kn_core_namespace_exists(KnCatalogCore *core, const KnNamesp
                                              KnErr *err);
 /** KN_E_REFUSED with KN_ABOUT_NOT_EMPTY while a table, a view or a namespace is in it. */
 KN_NODISCARD KnCode kn_core_namespace_drop(KnCatalogCore *core, const KnNamespace *ns, KnErr *err);
+/** Where a namespace's tables are made when nobody says where: what its property `location` says,
+ * else the folder by its name. In arena. */
+KN_NODISCARD KnCode kn_core_namespace_location(KnCatalogCore *core, KnArena *arena,
+                                               const KnNamespace *ns, const char **ret, KnErr *err);
 /** removals: array of names or NULL; updates: object of strings or NULL. *ret: a new object
  * {"updated": [...], "removed": [...], "missing": [...]}. */
 KN_NODISCARD KnCode kn_core_namespace_update(KnCatalogCore *core, const KnNamespace *ns,

@@ -152,24 +152,25 @@ const char *kn_core_own_folder(const KnCatalogCore *core, KnArena *arena, const 
     return folder_by_name(arena, core->allowed[0], levels, n_levels);
 }
 
-static KnCode namespace_location(KnCatalogCore *core, KnArena *arena, const char *ns,
-                                 const char **ret, KnErr *err)
+KnCode kn_core_namespace_location(KnCatalogCore *core, KnArena *arena, const KnNamespace *ns,
+                                  const char **ret, KnErr *err)
 {
     KN_JSON_AUTO properties = NULL;
-    KN_TRY(kn_store_namespace_get(core->store, ns, &properties, err));
+    const char *name = NULL;
+    KN_TRY(kn_names_join(arena, ns->levels, ns->n_levels, &name, err));
+    KN_TRY(kn_store_namespace_get(core->store, name, &properties, err));
     const char *location = json_string_value(json_object_get(properties, "location"));
-    *ret = location && *location ? kn_arena_strdup(arena, location) : NULL;
+    *ret = location && *location ? kn_arena_strdup(arena, location)
+                                 : folder_by_name(arena, core->warehouse, ns->levels, ns->n_levels);
     return KN_OK;
 }
 
 KnCode kn_core_default_location(KnCatalogCore *core, KnArena *arena, const KnTableIdent *ident,
                                 const char **ret, KnErr *err)
 {
-    const char *ns = NULL, *folder = NULL;
-    KN_TRY(kn_names_join(arena, ident->levels, ident->n_levels, &ns, err));
-    KN_TRY(namespace_location(core, arena, ns, &folder, err));
-    if (!folder)
-        folder = folder_by_name(arena, core->warehouse, ident->levels, ident->n_levels);
+    const KnNamespace ns = {ident->levels, ident->n_levels};
+    const char *folder = NULL;
+    KN_TRY(kn_core_namespace_location(core, arena, &ns, &folder, err));
     *ret = kn_path_join(arena, kn_str(folder), kn_str(kn_name_folder(arena, ident->name)));
     return KN_OK;
 }

@@ -44,16 +44,22 @@ KnCode kn_rest_list_namespaces(KnRestCall *call, KnErr *err)
     return kn_rest_reply_json(call, body, err);
 }
 
-/* {"namespace": [...], "properties": {...}} */
+/* {"namespace": [...], "properties": {...}}, with the place of its tables, as Java's JdbcCatalog
+ * tells it: Trino chooses locations of tables below it, and cannot make tables without. */
 static KnCode reply_namespace(KnRestCall *call, const KnNamespace *ns, KnErr *err)
 {
+    KnCatalogCore *core = call->rest->ctx.core;
     json_t *properties = NULL;
-    KN_TRY(kn_core_namespace_get(call->rest->ctx.core, ns, &properties, err));
+    const char *location = NULL;
+    KN_TRY(kn_core_namespace_get(core, ns, &properties, err));
+    (void)kn_rest_keep(call, properties);
+    KN_TRY(kn_core_namespace_location(core, call->arena, ns, &location, err));
+    (void)json_object_set_new(properties, "location", json_string(location));
     KnBuf *body = kn_rest_buf(call);
     kn_buf_text(body, "{\"namespace\":");
     kn_rest_write_levels(body, ns->levels, ns->n_levels);
     kn_buf_text(body, ",\"properties\":");
-    kn_json_dump(body, kn_rest_keep(call, properties));
+    kn_json_dump(body, properties);
     kn_buf_char(body, '}');
     return kn_rest_reply_json(call, body, err);
 }
