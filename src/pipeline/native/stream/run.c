@@ -47,7 +47,7 @@ void kn_streams_close(KnNativeRun *run)
     if (!run->streams)
         return;
     kn_vec_foreach (&run->streams->flows, f) {
-        *f = kn_stream_flow_close(*f);
+        (void)kn_stream_flow_close(*f);
     }
     kn_vec_done(&run->streams->flows);
     run->streams = NULL;
