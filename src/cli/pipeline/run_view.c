@@ -38,7 +38,8 @@ static void pad(KnBuf *out, const char *text, size_t width)
         n += ((unsigned char)*text & 0xc0) != 0x80;
         if (n > width)
             return;
-        kn_buf_char(out, (unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+        bool moves = (unsigned char)*text < ' ' || *text == 127;
+        kn_buf_append(out, moves ? "?" : text, 1);
     }
     for (; n < width; n++)
         kn_buf_char(out, ' ');
