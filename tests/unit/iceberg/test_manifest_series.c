@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_manifest_series.c - manifests in order, fetched ahead where storage is far. labels: threads */
+/* test_manifest_series.c - manifests in order, fetched ahead where storage is far. labels: threads
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
