@@ -84,8 +84,20 @@ def test_a_word_that_selects_nothing_is_named(knut, tmp_path):
 # ---- on a terminal ----
 
 
-def test_a_table_is_drawn_in_place_and_goes_when_the_run_ends(knut, tmp_path):
-    rc, out, screen = OnTerminal(knut, "pipeline", "run", write(tmp_path)).end()
+@pytest.fixture
+def terminal(knut):
+    """Starts the program on a terminal of its own; none outlives the test."""
+    started = []
+    def start(*words, **more):
+        started.append(OnTerminal(knut, *words, **more))
+        return started[-1]
+    yield start
+    for one in started:
+        one.stop()
+
+
+def test_a_table_is_drawn_in_place_and_goes_when_the_run_ends(terminal, tmp_path):
+    rc, out, screen = terminal("pipeline", "run", write(tmp_path)).end()
     assert rc == 0 and screen.text == "" and {"A", "K", "J", "m"} <= screen.escapes
     rows = {line.split()[0]: line.split() for line in out.splitlines()}
     assert list(rows) == ["dataset", "other", "raw", "clean", "out"]
@@ -93,8 +105,8 @@ def test_a_table_is_drawn_in_place_and_goes_when_the_run_ends(knut, tmp_path):
     assert "\x1b" not in out and f"{tmp_path}/out.parquet" in out
 
 
-def test_it_shows_what_runs_what_waits_and_what_is_done(knut, tmp_path):
-    run = OnTerminal(knut, "pipeline", "run", write(tmp_path, last=FOREVER), size=(8, 90), NO_COLOR="1")
+def test_it_shows_what_runs_what_waits_and_what_is_done(terminal, tmp_path):
+    run = terminal("pipeline", "run", write(tmp_path, last=FOREVER), size=(8, 90), NO_COLOR="1")
     run.until(r"out +running")
     run.resize(5, 40)
     run.until(r"running.*\n.*\.\.\. and 2 more")
@@ -109,21 +121,21 @@ def test_it_shows_what_runs_what_waits_and_what_is_done(knut, tmp_path):
 
 
 @pytest.mark.parametrize("more,env", [(("--progress", "never"), {}), ((), {"TERM": "dumb"}), (("--output", "json"), {})])
-def test_lines_are_printed_where_no_table_is_wanted(knut, tmp_path, more, env):
-    run = OnTerminal(knut, "pipeline", "run", write(tmp_path), *more, **env)
+def test_lines_are_printed_where_no_table_is_wanted(terminal, tmp_path, more, env):
+    run = terminal("pipeline", "run", write(tmp_path), *more, **env)
     rc, out, screen = run.end()
     assert rc == 0 and screen.text == "" and not screen.escapes
     assert ('"phase":"planning"' if more[:1] == ("--output",) else "planning   native: planning `views`") in out.splitlines()[0]
 
 
-def test_a_stream_that_is_told_to_go_on_shows_its_batches(knut, tmp_path):
+def test_a_stream_that_is_told_to_go_on_shows_its_batches(knut, terminal, tmp_path):
     drop, document = tmp_path / "drop", tmp_path / "clicks.sql"
     drop.mkdir()
     (drop / "a.csv").write_text("id\n1\n2\n")
     document.write_text(f"CREATE STREAMING TABLE raw USING parquet LOCATION '{tmp_path}/raw' TRIGGER AVAILABLE NOW\n"
                         f"AS SELECT * FROM STREAM(read_files('{drop}', format => 'csv'))")
     knut("pipeline", "run", document, "--once", "--continuous").fails(2, "--once or --continuous, not both")
-    run = OnTerminal(knut, "pipeline", "run", document, "--continuous", size=(10, 120), NO_COLOR="1")
+    run = terminal("pipeline", "run", document, "--continuous", size=(10, 120), NO_COLOR="1")
     run.until(r"raw +running +2 +[\d,]* +1\b")
     (drop / "_b.csv").write_text("id\n3\n")
     (drop / "_b.csv").rename(drop / "b.csv")

@@ -10,7 +10,7 @@ import subprocess
 import termios
 import time
 
-LIMIT = 60  # seconds
+LIMIT = 120  # seconds
 PIECE = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\r)|(\n)|([^\x1b\r\n])")
 
 
@@ -98,3 +98,9 @@ class OnTerminal:
         screen = Screen()
         screen.feed(self.raw)
         return self.process.wait(LIMIT), out, screen
+
+    def stop(self):
+        """After a test that did not come to the end."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
