@@ -51,9 +51,10 @@ const char *pipeline_data(KnArena *arena, const char *name)
 {
     FILE *file = fopen(kn_arena_printf(arena, "%s/data/%s", KN_TEST_DATA_DIR, name), "rb");
     assert_non_null(file);
-    char *text = kn_arena_zalloc(arena, 65536);
-    size_t len = fread(text, 1, 65535, file);
-    assert_true(len > 0 && len < 65535);
+    enum { MAX = 1 << 18 };
+    char *text = kn_arena_zalloc(arena, MAX);
+    size_t len = fread(text, 1, MAX - 1, file);
+    assert_true(len > 0 && len < MAX - 1);
     assert_int_equal(fclose(file), 0);
     return text;
 }
