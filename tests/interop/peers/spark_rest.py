@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by Spark's Python: works on a REST catalog and writes down what each statement came to.
+"""Run by Spark's Python: works on catalogs and writes down what each statement came to.
 
-usage: spark_rest.py JAR URI ANSWERS.json  ->  {"name": {"rows": [...]} or {"failed": "..."}}
-A statement is (name, SQL); in SQL, $N is the namespace with the catalog, $S without, $1 the first snapshot's id.
+usage: spark_rest.py PLAN.json  ->  PLAN's "answers": {"name": {"rows": [...]} or {"failed": "..."}}
+PLAN: "jars", "answers", "catalogs" ({"c": {key: value}}), where c is a REST catalog, and knut, when it is there, Java's
+JdbcCatalog on c's own database. A statement is (name, SQL); in SQL, $N is the namespace in c, $J in knut, $S without catalog, $1 the first snapshot's id.
 """
 import json
 import sys
 import uuid
 from pathlib import Path
 
+from odd_names import ODD
 from spark_values import session
 
 MOR = ("'format-version'='2','write.delete.mode'='merge-on-read','write.update.mode'='merge-on-read',"
@@ -58,30 +60,74 @@ STATEMENTS = [
     ("show tables", "SHOW TABLES IN $N"),
     ("replace table", "CREATE OR REPLACE TABLE $N.v3r USING iceberg AS SELECT 1 AS one"),
     ("read replaced", "SELECT * FROM $N.v3r"),
+    *((f"odd names: {step} {name}", sql.replace("$O", f"$N.`{name}`"))
+      for name in ODD for step, sql in (("create", "CREATE TABLE $O (x INT) USING iceberg"),
+                                        ("insert", "INSERT INTO $O VALUES (7)"), ("read", "SELECT x FROM $O"))),
+    ("odd names: list", "SHOW TABLES IN $N"),
+    *((f"odd names: drop {name}", f"DROP TABLE $N.`{name}`") for name in ODD),
     ("purge", "DROP TABLE $N.t PURGE"),
     ("drop replaced", "DROP TABLE $N.v3r"),
     ("drop variant", "DROP TABLE $N.vv"),
     ("drop namespace", "DROP NAMESPACE $N"),
 ]
 
+# Between "count after compact" and "expire" of STATEMENTS.
+JDBC = [
+    ("jdbc: namespaces", "SHOW NAMESPACES IN knut"),
+    ("jdbc: tables", "SHOW TABLES IN $J"),
+    ("jdbc: read", "SELECT count(*) FROM $J.t"),
+    ("jdbc: insert", "INSERT INTO $J.t (id,nick,ts) VALUES (500,'j',timestamp'2024-01-01')"),
+    ("read after jdbc", "SELECT nick FROM $N.t WHERE id = 500"),
+    ("jdbc: create", "CREATE TABLE $J.made USING iceberg AS SELECT 5 AS x"),
+    ("read what jdbc made", "SELECT x FROM $N.made"),
+    ("insert into what jdbc made", "INSERT INTO $N.made VALUES (6)"),
+    ("jdbc: read back", "SELECT x FROM $J.made ORDER BY x"),
+    ("jdbc: rename", "ALTER TABLE $J.made RENAME TO $S.`made anew`"),
+    ("read renamed by jdbc", "SELECT count(*) FROM $N.`made anew`"),
+    ("jdbc: drop", "DROP TABLE $J.`made anew`"),
+    ("tables after jdbc", "SHOW TABLES IN $N"),
+    ("jdbc: undo", "DELETE FROM $J.t WHERE id = 500"),
+]
+
+
+class Work:
+    """Statements in a namespace of the run's own."""
+
+    def __init__(self, spark):
+        self.spark, self.space, self.first, self.said = spark, f"sp_{uuid.uuid4().hex[:8]}", None, {}
+
+    def do(self, name, sql):
+        for mark, value in (("$N", f"c.{self.space}"), ("$J", f"knut.{self.space}"), ("$S", self.space),
+                            ("$1", str(self.first))):
+            sql = sql.replace(mark, value)
+        try:
+            rows = [list(map(str, row)) for row in self.spark.sql(sql).collect()]
+            self.said[name] = {"rows": rows}
+            if name == "snapshots":
+                self.first = rows[0][0]
+        except Exception as error:
+            self.said[name] = {"failed": f"{type(error).__name__}: {str(error)[:1000]}"}
+        print(name, self.said[name], flush=True)
+
+
+def statements(catalogs):
+    """(name, SQL), in their order."""
+    for name, sql in STATEMENTS:
+        yield name, sql
+        if name == "count after compact" and "knut" in catalogs:
+            yield from JDBC
+
 
 def main():
-    jar, uri, answers = sys.argv[1:4]
-    space = f"sp_{uuid.uuid4().hex[:8]}"
-    spark = session(jar, str(Path(answers).parent / "plain"), {
-        "spark.sql.catalog.c.type": "rest", "spark.sql.catalog.c.uri": uri, "spark.sql.catalog.c.warehouse": ""})
-    said, first = {}, None
-    for name, sql in STATEMENTS:
-        try:
-            text = sql.replace("$N", f"c.{space}").replace("$S", space).replace("$1", str(first))
-            rows = [list(map(str, row)) for row in spark.sql(text).collect()]
-            said[name] = {"rows": rows}
-            if name == "snapshots":
-                first = rows[0][0]
-        except Exception as error:
-            said[name] = {"failed": f"{type(error).__name__}: {str(error)[:1000]}"}
-        print(name, said[name], flush=True)
-    Path(answers).write_text(json.dumps(said))
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    options = {f"spark.sql.catalog.{name}.{key}": value for name, keys in plan["catalogs"].items()
+               for key, value in keys.items()}
+    options |= {f"spark.sql.catalog.{name}": "org.apache.iceberg.spark.SparkCatalog" for name in plan["catalogs"]}
+    spark = session(plan["jars"], str(Path(plan["answers"]).parent / "plain"), options)
+    work = Work(spark)
+    for one in statements(plan["catalogs"]):
+        work.do(*one)
+    Path(plan["answers"]).write_text(json.dumps(work.said))
     spark.stop()
 
 
