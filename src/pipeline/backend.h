@@ -62,7 +62,7 @@ void kn_run_event_json(KnBuf *out, const KnRunEvent *event);
 typedef struct KnRunProgress {
     const char *dataset;
     double part;          /* 0 to 1; negative = not known, as of a stream that goes on */
-    int64_t rows;         /* that were read so far; may be an estimate */
+    int64_t rows;         /* that were read so far; may be an estimate; -1 = not known */
     int64_t batches;      /* of a stream that are done; -1 = it is none */
     int64_t watermark_ms; /* INT64_MIN = none */
 } KnRunProgress;

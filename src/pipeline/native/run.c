@@ -58,11 +58,11 @@ static void tell_progress(const KnNativeRun *run)
     uint64_t rows = 0;
     const KnNativeNode *node = atomic_load(&run->current);
     double part = kn_session_progress(run->session, &rows);
-    if (!node || (part < 0 && !node->streamed))
+    if (!node)
         return;
     KnRunProgress progress = {.dataset = node->dataset->name,
                               .part = part,
-                              .rows = (int64_t)rows,
+                              .rows = part < 0 ? -1 : (int64_t)rows,
                               .batches = -1,
                               .watermark_ms = INT64_MIN};
     if (node->streamed) { /* the statement is one of many */
