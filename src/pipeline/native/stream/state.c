@@ -322,8 +322,8 @@ KnCode kn_state_check_plan(const KnStreamState *state, const json_t *plan, KnErr
 KnCode kn_state_save(KnStreamState *state, const KnStreamPoint *point, const json_t *plan,
                      KnStreamTable *const *tables, size_t n, KnErr *err)
 {
-    json_t *doc = kn_state_manifest_of(point, plan, tables, n);
     KN_FAULT("stream-parts", err);
+    json_t *doc = kn_state_manifest_of(point, plan, tables, n);
     KnCode rc = kn_state_manifest_write(state, doc, point->mark.epoch, err);
     if (rc != KN_OK) {
         json_decref(doc);
