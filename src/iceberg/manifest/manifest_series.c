@@ -50,8 +50,8 @@ static void *fetch_files(void *arg)
         }
         size_t i = fetch->next++;
         Slot *slot = &fetch->slots[i % KN_MANIFESTS_AHEAD];
-        pthread_mutex_unlock(&fetch->lock);
         *slot = (Slot){0};
+        pthread_mutex_unlock(&fetch->lock);
         slot->code = fetch_one(fetch, fetch->series->files[i], &slot->bytes, &slot->err);
         pthread_mutex_lock(&fetch->lock);
         slot->there = true;
