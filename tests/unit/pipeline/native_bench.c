@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -26,6 +27,23 @@ void bench_close(Bench *b)
     kn_engine_close(b->engine);
     test_tempdir_remove(b->dir);
     kn_arena_free(b->arena);
+}
+
+int bench_set_up(void **state)
+{
+    Bench *b = calloc(1, sizeof(*b));
+    assert_non_null(b);
+    bench_open(b);
+    *state = b;
+    return 0;
+}
+
+int bench_tear_down(void **state)
+{
+    Bench *b = *state;
+    bench_close(b);
+    free(b);
+    return 0;
 }
 
 const char *bench_path(const Bench *b, const char *name)

@@ -13,6 +13,9 @@ typedef struct Bench {
 
 void bench_open(Bench *b);
 void bench_close(Bench *b);
+/** A case's setup and teardown: *state is an open Bench. */
+int bench_set_up(void **state);
+int bench_tear_down(void **state);
 /** A file's path in the folder; in the arena. */
 const char *bench_path(const Bench *b, const char *name);
 /** Runs the statement; the test fails when it does. */

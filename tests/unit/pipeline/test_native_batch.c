@@ -17,23 +17,6 @@
 #include "support/tempdir.h"
 #include "unit/pipeline/native_bench.h"
 
-static int set_up(void **state)
-{
-    Bench *b = calloc(1, sizeof(*b));
-    assert_non_null(b);
-    bench_open(b);
-    *state = b;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    Bench *b = *state;
-    bench_close(b);
-    free(b);
-    return 0;
-}
-
 static const char *orders(const Bench *b, const char *name)
 {
     const char *file = bench_path(b, name);
@@ -571,7 +554,7 @@ static void rows_of_ours_go_in_and_rows_come_out(void **state)
     assert_int_equal(sum, 45);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, bench_set_up, bench_tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -14,23 +14,6 @@
 #include "pipeline/backend.h"
 #include "unit/pipeline/native_bench.h"
 
-static int set_up(void **state)
-{
-    Bench *b = calloc(1, sizeof(*b));
-    assert_non_null(b);
-    bench_open(b);
-    *state = b;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    Bench *b = *state;
-    bench_close(b);
-    free(b);
-    return 0;
-}
-
 static KnCode copy_rows(const Bench *b, const char *query, KnutNames parts, KnErr *err)
 {
     const KnPipeline p = {
@@ -162,7 +145,7 @@ static void what_cannot_part_is_refused_and_writes_nothing(void **state)
     assert_non_null(strstr(err.msg, "would both be folders id_bucket="));
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, bench_set_up, bench_tear_down)
 
 int main(void)
 {

@@ -13,23 +13,6 @@
 #include "pipeline/backend.h"
 #include "unit/pipeline/native_bench.h"
 
-static int set_up(void **state)
-{
-    Bench *b = calloc(1, sizeof(*b));
-    assert_non_null(b);
-    bench_open(b);
-    *state = b;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    Bench *b = *state;
-    bench_close(b);
-    free(b);
-    return 0;
-}
-
 static void runs(const KnPipeline *p)
 {
     KnErr err = {0};
@@ -117,7 +100,7 @@ static void what_no_flow_makes_is_not_written(void **state)
     assert_int_equal(access(one, F_OK), 0);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, bench_set_up, bench_tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -17,23 +17,6 @@
 #include "unit/pipeline/native_bench.h"
 #include "unit/pipeline/pipelines.h"
 
-static int set_up(void **state)
-{
-    Bench *b = calloc(1, sizeof(*b));
-    assert_non_null(b);
-    bench_open(b);
-    *state = b;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    Bench *b = *state;
-    bench_close(b);
-    free(b);
-    return 0;
-}
-
 static void plan(const KnPipeline *p, KnPlanStepFn fn, void *arg)
 {
     KnErr err = {0};
@@ -165,7 +148,7 @@ static void what_is_used_once_is_never_stored(void **state)
     }
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, bench_set_up, bench_tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
