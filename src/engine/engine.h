@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/batch.h"
@@ -89,6 +90,9 @@ KnStream *kn_stream_close(KnStream *stream); /* accepts NULL; early close abando
 /* ---- SQL text ---- */
 void kn_sql_ident(KnBuf *buf, KnStr name); /* "na""me" */
 void kn_sql_text(KnBuf *buf, KnStr value); /* 'va''lue' */
+/** The same in the arena, for statements that are printed. */
+const char *kn_sql_ident_of(KnArena *arena, const char *name);
+const char *kn_sql_text_of(KnArena *arena, const char *value);
 void kn_sql_blob(KnBuf *buf, KnStr bytes); /* '\xAB..'::BLOB */
 /** A file path as read_parquet takes it literally: quoted, with glob characters made harmless. */
 void kn_sql_path(KnBuf *buf, KnStr path);

@@ -38,6 +38,24 @@ void kn_sql_text(KnBuf *buf, KnStr value)
     quoted(buf, value, '\'');
 }
 
+static const char *in_arena(KnArena *arena, void (*write)(KnBuf *, KnStr), const char *text)
+{
+    KN_BUF_AUTO buf;
+    kn_buf_init(&buf, (size_t)32 << 20);
+    write(&buf, kn_str(text));
+    return kn_arena_strndup(arena, buf.data ? buf.data : "", buf.len);
+}
+
+const char *kn_sql_ident_of(KnArena *arena, const char *name)
+{
+    return in_arena(arena, kn_sql_ident, name);
+}
+
+const char *kn_sql_text_of(KnArena *arena, const char *value)
+{
+    return in_arena(arena, kn_sql_text, value);
+}
+
 void kn_sql_blob(KnBuf *buf, KnStr bytes)
 {
     static const char hex[] = "0123456789ABCDEF";

@@ -215,8 +215,9 @@ KnCode kn_pg_begin(KnPgLink *link, const char *target, KnErr *err)
 {
     KN_TRY(kn_pg_need(link, err));
     KN_ARENA_AUTO arena = kn_arena_new(512);
-    const char *lock = kn_arena_printf(
-        arena, "SELECT pg_advisory_xact_lock(1802401140, hashtext(%s))", kn_pg_text(arena, target));
+    const char *lock =
+        kn_arena_printf(arena, "SELECT pg_advisory_xact_lock(1802401140, hashtext(%s))",
+                        kn_sql_text_of(arena, target));
     KnErr why = {0};
     KnCode rc = kn_pg_exec(link, BEGIN, NULL, &why);
     if (rc != KN_OK && kn_pg_lost(link)) { /* it died while we were busy elsewhere */
@@ -264,24 +265,6 @@ void kn_pg_rollback(KnPgLink *link)
     } else if (status != PQTRANS_IDLE) {
         kn_pg_disconnect(link);
     }
-}
-
-static const char *quote(KnArena *arena, void (*write)(KnBuf *, KnStr), const char *text)
-{
-    KN_BUF_AUTO buf;
-    kn_buf_init(&buf, (size_t)32 << 20);
-    write(&buf, kn_str(text));
-    return kn_arena_strndup(arena, buf.data ? buf.data : "", buf.len);
-}
-
-const char *kn_pg_ident(KnArena *arena, const char *name)
-{
-    return quote(arena, kn_sql_ident, name);
-}
-
-const char *kn_pg_text(KnArena *arena, const char *text)
-{
-    return quote(arena, kn_sql_text, text);
 }
 
 KnCode kn_pg_check_name(const char *what, const char *name, KnErr *err)

@@ -43,9 +43,6 @@ KN_NODISCARD KnCode kn_pg_begin(KnPgLink *link, const char *target, KnErr *err);
  * one that may be tried again: whoever comes next looks for what was to be committed. */
 KN_NODISCARD KnCode kn_pg_commit(KnPgLink *link, bool *ret_unknown, KnErr *err);
 void kn_pg_rollback(KnPgLink *link);
-/** Quoted, in arena. */
-const char *kn_pg_ident(KnArena *arena, const char *name);
-const char *kn_pg_text(KnArena *arena, const char *text);
 /** Names that PostgreSQL would cut or keeps for itself are KN_E_REFUSED. what: "column". */
 KN_NODISCARD KnCode kn_pg_check_name(const char *what, const char *name, KnErr *err);
 

@@ -192,12 +192,8 @@ static KnCode open_source(KnNativeSource *s, const KnutInput *input, const char 
                           .next = next_rows,
                           .arg = s};
     KN_TRY(kn_feed_open(run->engine, &feed, &s->feed, err));
-    KN_BUF_AUTO sql = {.max = 1 << 16};
-    kn_buf_text(&sql, "SELECT * FROM kn_feed(");
-    kn_sql_text(&sql, kn_str(feed.name));
-    kn_buf_char(&sql, ')');
-    *ret = kn_arena_strndup(run->arena, sql.data, sql.len);
-    return kn_buf_check(&sql, err);
+    *ret = kn_native_feed_sql(run->arena, feed.name);
+    return KN_OK;
 }
 
 KnCode kn_native_database_sql(KnNativeRun *run, const KnutInput *input, const char **ret,

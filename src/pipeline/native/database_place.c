@@ -49,8 +49,8 @@ static KnCode split_table(KnArena *arena, const char *text, KnDatabasePlace *ret
     KN_TRY(kn_pg_check_name("table", name, err));
     if (dot)
         KN_TRY(kn_pg_check_name("schema", schema, err));
-    ret->schema = dot ? kn_arena_printf(arena, "%s.", kn_pg_ident(arena, schema)) : "";
-    ret->table = kn_pg_ident(arena, name);
+    ret->schema = dot ? kn_arena_printf(arena, "%s.", kn_sql_ident_of(arena, schema)) : "";
+    ret->table = kn_sql_ident_of(arena, name);
     return KN_OK;
 }
 

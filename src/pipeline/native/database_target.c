@@ -196,13 +196,13 @@ static KnCode see_to_table(Target *t, KnErr *err)
     KN_PG_AUTO columns = NULL;
     int64_t there = -1;
     KN_TRY(kn_pg_ask(&t->link, &there, err, "SELECT (to_regclass(%s) IS NOT NULL)::int",
-                     kn_pg_text(t->run->arena, t->name)));
+                     kn_sql_text_of(t->run->arena, t->name)));
     if (there != 1)
         return make_table(t, err);
     KN_TRY(kn_pg_run(&t->link, &columns, err,
                      "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE "
                      "attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-                     kn_pg_text(t->run->arena, t->name)));
+                     kn_sql_text_of(t->run->arena, t->name)));
     return compare_columns(t, columns, err);
 }
 
@@ -291,13 +291,13 @@ static KnCode find_run(Target *t, int64_t *ret_rows, KnErr *err)
 {
     int64_t there = -1;
     KN_TRY(kn_pg_ask(&t->link, &there, err, "SELECT (to_regclass(%s) IS NOT NULL)::int",
-                     kn_pg_text(t->run->arena, t->runs)));
+                     kn_sql_text_of(t->run->arena, t->runs)));
     *ret_rows = -1;
     if (there != 1)
         return KN_OK;
     return kn_pg_ask(&t->link, ret_rows, err, "SELECT rows FROM %s WHERE run = %s AND dataset = %s",
-                     t->runs, kn_pg_text(t->run->arena, t->run->id),
-                     kn_pg_text(t->run->arena, t->node->dataset->name));
+                     t->runs, kn_sql_text_of(t->run->arena, t->run->id),
+                     kn_sql_text_of(t->run->arena, t->node->dataset->name));
 }
 
 static KnCode record_run(Target *t, KnErr *err)
@@ -312,8 +312,8 @@ static KnCode record_run(Target *t, KnErr *err)
     return kn_pg_run(
         &t->link, NULL, err,
         "INSERT INTO %s(run, dataset, pipeline, rows) VALUES (%s, %s, %s, %" PRId64 ")", t->runs,
-        kn_pg_text(arena, t->run->id), kn_pg_text(arena, t->node->dataset->name),
-        kn_pg_text(arena, t->run->pipeline->name), t->rows);
+        kn_sql_text_of(arena, t->run->id), kn_sql_text_of(arena, t->node->dataset->name),
+        kn_sql_text_of(arena, t->run->pipeline->name), t->rows);
 }
 
 static KnCode write_rows(Target *t, KnErr *err)

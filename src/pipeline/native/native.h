@@ -57,6 +57,8 @@ const char *kn_native_format_name(KnNativeFormat format);
 const char *kn_native_extension(KnNativeFormat format);
 /** True for a path that names one file: it has an extension and does not end in a slash. */
 bool kn_native_is_file(const char *path);
+/** True when a part of the name, as it is below a folder, begins with a dot or an underscore. */
+bool kn_native_is_hidden(const char *below);
 /** A plain or file: path made absolute, in arena. */
 KN_NODISCARD KnCode kn_native_path(KnArena *arena, const char *given, const char **ret, KnErr *err);
 /** The engine's name of a type as Arrow displays it; NULL = not known. */
@@ -210,6 +212,8 @@ KN_NODISCARD KnCode kn_native_order(KnNativeRun *run, KnErr *err);
 bool kn_native_reads_once(const KnNativeRun *run, size_t input);
 void kn_native_check(const KnPipeline *pipeline, const KnRunOptions *opts, KnNotes *refusals);
 
+/** The SELECT of all rows of a feed. In the arena. */
+const char *kn_native_feed_sql(KnArena *arena, const char *name);
 /** The SELECT over an input's files (source.c). */
 KN_NODISCARD KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char **ret,
                                         KnErr *err);

@@ -77,14 +77,6 @@ static void folder_done(Folder *folder)
 }
 #define FOLDER_AUTO __attribute__((cleanup(folder_done))) Folder
 
-static bool is_hidden(const char *name)
-{
-    for (const char *at = name; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
-        if (at[0] == '.' || at[0] == '_')
-            return true;
-    return false;
-}
-
 static KnCode add_object(void *arg, const KnFileInfo *info, KnErr *err)
 {
     (void)err;
@@ -93,7 +85,7 @@ static KnCode add_object(void *arg, const KnFileInfo *info, KnErr *err)
     const char *copy = kn_arena_strdup(folder->run->arena, name);
     if (!strncmp(name, GENERATIONS, strlen(GENERATIONS)))
         *kn_vec_push(&folder->generations) = copy;
-    else if (!is_hidden(name) && kn_native_format(NULL, name) == folder->format)
+    else if (!kn_native_is_hidden(name) && kn_native_format(NULL, name) == folder->format)
         *kn_vec_push(&folder->files) = copy;
     return KN_OK;
 }

@@ -106,11 +106,8 @@ static KnCode open_memory(KnNativeRun *run, const KnFeedOptions *memory, KnErr *
     KnFeed *feed = NULL;
     KN_TRY(kn_feed_open(run->engine, memory, &feed, err));
     *kn_vec_push(&run->feeds) = feed;
-    KN_BUF_AUTO sql = {.max = 1 << 16};
-    kn_buf_text(&sql, "SELECT * FROM kn_feed(");
-    kn_sql_text(&sql, kn_str(memory->name));
-    kn_buf_char(&sql, ')');
-    return kn_native_create(run, "TABLE", memory->name, sql.data, err);
+    return kn_native_create(run, "TABLE", memory->name,
+                            kn_native_feed_sql(run->arena, memory->name), err);
 }
 
 /* A stream is there once, so its rows are kept. */

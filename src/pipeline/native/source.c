@@ -254,6 +254,11 @@ static KnCode find_files(KnNativeRun *run, const KnutInput *input, Files *files,
     return kn_native_objects(run, input->path, files->format, &files->list, err);
 }
 
+const char *kn_native_feed_sql(KnArena *arena, const char *name)
+{
+    return kn_arena_printf(arena, "SELECT * FROM kn_feed(%s)", kn_sql_text_of(arena, name));
+}
+
 KnCode kn_native_input_sql(KnNativeRun *run, const KnutInput *input, const char **ret, KnErr *err)
 {
     Files files = {.format = kn_native_format(input->format, input->path),

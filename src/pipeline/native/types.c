@@ -85,6 +85,16 @@ bool kn_native_is_file(const char *path)
     return dot && dot[1] && dot != (slash ? slash + 1 : path);
 }
 
+bool kn_native_is_hidden(const char *below)
+{
+    for (const char *at = below; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (*at == '.' || *at == '_')
+            return true;
+    }
+    return false;
+}
+
 KnCode kn_native_path(KnArena *arena, const char *given, const char **ret, KnErr *err)
 {
     char cwd[4096];

@@ -80,7 +80,7 @@ static KnCode read_ours(KnDuck *duck, KnArena *arena, ColumnVec *cols, KnErr *er
         kn_arena_printf(arena,
                         "SELECT field_id::INTEGER, name, field FROM main._knut_columns WHERE "
                         "lower(target) = lower(%s) ORDER BY position",
-                        kn_duck_text(arena, duck->target));
+                        kn_sql_text_of(arena, duck->target));
     KnStream *stream = NULL;
     KN_TRY(kn_session_query(duck->ses, sql, &stream, err));
     KnCode rc;
@@ -113,7 +113,7 @@ static KnCode read_actual(KnDuck *duck, KnArena *arena, ColumnVec *cols, KnErr *
         "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name ="
         " current_database() AND lower(schema_name) = lower(%s) AND lower(table_name) = lower(%s) "
         "ORDER BY column_index",
-        kn_duck_text(arena, duck->schema_name), kn_duck_text(arena, duck->table_name));
+        kn_sql_text_of(arena, duck->schema_name), kn_sql_text_of(arena, duck->table_name));
     KnStream *stream = NULL;
     KN_TRY(kn_session_query(duck->ses, sql, &stream, err));
     KnCode rc;
@@ -192,9 +192,10 @@ static KnCode refuse_required(KnDuck *duck, KnArena *arena, const KnSchema *sche
                   "database_name = current_database() AND lower(schema_name) = lower(%s) AND "
                   "lower(table_name) = lower(%s) AND NOT is_nullable AND column_default IS NULL "
                   "AND lower(column_name) NOT IN (''",
-                  kn_duck_text(arena, duck->schema_name), kn_duck_text(arena, duck->table_name));
+                  kn_sql_text_of(arena, duck->schema_name),
+                  kn_sql_text_of(arena, duck->table_name));
     for (size_t i = 0; i < schema->root.n_fields; ++i)
-        kn_buf_printf(&sql, ", lower(%s)", kn_duck_text(arena, schema->root.fields[i].name));
+        kn_buf_printf(&sql, ", lower(%s)", kn_sql_text_of(arena, schema->root.fields[i].name));
     kn_buf_char(&sql, ')');
     KN_TRY(kn_buf_check(&sql, err));
     KN_TRY(kn_session_query_text(duck->ses, sql.data, &names, err));
@@ -213,8 +214,8 @@ static KnCode refuse_view(KnDuck *duck, KnArena *arena, KnErr *err)
                        "SELECT count(*) FROM duckdb_views() WHERE database_name = "
                        "current_database() AND lower(schema_name) = lower(%s) AND "
                        "lower(view_name) = lower(%s)",
-                       kn_duck_text(arena, duck->schema_name),
-                       kn_duck_text(arena, duck->table_name)));
+                       kn_sql_text_of(arena, duck->schema_name),
+                       kn_sql_text_of(arena, duck->table_name)));
     if (n == 0)
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED,
@@ -302,8 +303,9 @@ static const char *insert_record(KnDuck *duck, KnArena *arena, const KnField *fi
 {
     return kn_arena_printf(
         arena, "INSERT INTO main._knut_columns VALUES (%s, %zu, %" PRId32 ", %s, %s, %s)",
-        kn_duck_text(arena, duck->target), position, field->id, kn_duck_text(arena, field->name),
-        kn_duck_text(arena, type), kn_duck_text(arena, field_text(arena, field)));
+        kn_sql_text_of(arena, duck->target), position, field->id,
+        kn_sql_text_of(arena, field->name), kn_sql_text_of(arena, type),
+        kn_sql_text_of(arena, field_text(arena, field)));
 }
 
 static KnCode record_columns(KnDuck *duck, KnArena *arena, const KnSchema *schema, KnErr *err)
@@ -313,7 +315,7 @@ static KnCode record_columns(KnDuck *duck, KnArena *arena, const KnSchema *schem
                         "INTEGER, field_id INTEGER, name VARCHAR, type VARCHAR, field VARCHAR)"));
     KN_TRY(kn_duck_exec(duck, NULL, err,
                         "DELETE FROM main._knut_columns WHERE lower(target) = lower(%s)",
-                        kn_duck_text(arena, duck->target)));
+                        kn_sql_text_of(arena, duck->target)));
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const KnField *field = &schema->root.fields[i];
         const char *type;
@@ -321,8 +323,8 @@ static KnCode record_columns(KnDuck *duck, KnArena *arena, const KnSchema *schem
         KN_TRY(kn_duck_exec(
             duck, NULL, err,
             "INSERT INTO main._knut_columns VALUES (%s, %zu, %" PRId32 ", %s, %s, %s)",
-            kn_duck_text(arena, duck->target), i, field->id, kn_duck_text(arena, field->name),
-            kn_duck_text(arena, type), kn_duck_text(arena, field_text(arena, field))));
+            kn_sql_text_of(arena, duck->target), i, field->id, kn_sql_text_of(arena, field->name),
+            kn_sql_text_of(arena, type), kn_sql_text_of(arena, field_text(arena, field))));
     }
     return KN_OK;
 }
@@ -333,12 +335,12 @@ KnCode kn_duck_create_target(KnDuck *duck, const KnSchema *schema, KnErr *err)
     KN_BUF_AUTO sql;
     kn_buf_init(&sql, (size_t)16 << 20);
     kn_buf_printf(&sql, "CREATE SCHEMA IF NOT EXISTS %s; CREATE TABLE %s(",
-                  kn_duck_ident(arena, duck->schema_name), duck->target);
+                  kn_sql_ident_of(arena, duck->schema_name), duck->target);
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
         const char *type;
         KN_TRY(type_text(arena, &schema->root.fields[i], &type, err));
         kn_buf_printf(&sql, "%s%s %s", i ? ", " : "",
-                      kn_duck_ident(arena, schema->root.fields[i].name), type);
+                      kn_sql_ident_of(arena, schema->root.fields[i].name), type);
     }
     kn_buf_text(&sql, ")");
     KN_TRY(kn_buf_check(&sql, err));
@@ -365,13 +367,14 @@ static KnCode rename_column(KnDuck *duck, KnArena *arena, Column *col, const cha
 {
     if (strcmp(col->name, name) == 0)
         return KN_OK;
-    const char *sql = kn_arena_printf(arena, "ALTER TABLE %s RENAME COLUMN %s TO %s", duck->target,
-                                      kn_duck_ident(arena, col->name), kn_duck_ident(arena, name));
+    const char *sql =
+        kn_arena_printf(arena, "ALTER TABLE %s RENAME COLUMN %s TO %s", duck->target,
+                        kn_sql_ident_of(arena, col->name), kn_sql_ident_of(arena, name));
     const char *record = kn_arena_printf(
         arena,
         "UPDATE main._knut_columns SET name = %s WHERE lower(target) = lower(%s) AND field_id = "
         "%" PRId32,
-        kn_duck_text(arena, name), kn_duck_text(arena, duck->target), col->field_id);
+        kn_sql_text_of(arena, name), kn_sql_text_of(arena, duck->target), col->field_id);
     KN_TRY(alter_step(duck, sql, record, err));
     col->name = name;
     return KN_OK;
@@ -398,7 +401,7 @@ static KnCode rename_columns(KnDuck *duck, KnArena *arena, const KnSchema *schem
 
 static KnCode add_column(KnDuck *duck, KnArena *arena, const KnField *field, KnErr *err)
 {
-    const char *type, *name = kn_duck_ident(arena, field->name);
+    const char *type, *name = kn_sql_ident_of(arena, field->name);
     const char *value = kn_duck_default(arena, field);
     KN_TRY(type_text(arena, field, &type, err));
     const char *sql = kn_arena_printf(arena, "ALTER TABLE %s ADD COLUMN %s %s%s%s", duck->target,
@@ -426,7 +429,7 @@ static KnCode require_empty(KnDuck *duck, const KnField *field, KnErr *err)
 static KnCode retype_column(KnDuck *duck, KnArena *arena, const KnField *field, const Column *col,
                             KnErr *err)
 {
-    const char *type, *name = kn_duck_ident(arena, field->name);
+    const char *type, *name = kn_sql_ident_of(arena, field->name);
     const char *value = kn_duck_convert(arena, name, col->type, field->type);
     KN_TRY(type_text(arena, field, &type, err));
     if (!value)
@@ -438,19 +441,19 @@ static KnCode retype_column(KnDuck *duck, KnArena *arena, const KnField *field, 
         arena,
         "UPDATE main._knut_columns SET type = %s, field = %s WHERE lower(target) = lower(%s) AND "
         "field_id = %" PRId32,
-        kn_duck_text(arena, type), kn_duck_text(arena, field_text(arena, field)),
-        kn_duck_text(arena, duck->target), field->id);
+        kn_sql_text_of(arena, type), kn_sql_text_of(arena, field_text(arena, field)),
+        kn_sql_text_of(arena, duck->target), field->id);
     return alter_step(duck, sql, record, err);
 }
 
 static KnCode drop_column(KnDuck *duck, KnArena *arena, const Column *col, KnErr *err)
 {
     const char *sql = kn_arena_printf(arena, "ALTER TABLE %s DROP COLUMN %s", duck->target,
-                                      kn_duck_ident(arena, col->name));
+                                      kn_sql_ident_of(arena, col->name));
     const char *record = kn_arena_printf(
         arena,
         "DELETE FROM main._knut_columns WHERE lower(target) = lower(%s) AND field_id = %" PRId32,
-        kn_duck_text(arena, duck->target), col->field_id);
+        kn_sql_text_of(arena, duck->target), col->field_id);
     return alter_step(duck, sql, record, err);
 }
 

@@ -41,7 +41,7 @@ static const char *default_struct(Convert *cv, const KnType *type)
     kn_buf_text(&out, "struct_pack(");
     for (size_t i = 0; i < type->n_fields; ++i)
         kn_buf_printf(&out, "%s%s := %s", i ? ", " : "",
-                      kn_duck_ident(cv->arena, type->fields[i].name),
+                      kn_sql_ident_of(cv->arena, type->fields[i].name),
                       default_value(cv, &type->fields[i]));
     kn_buf_char(&out, ')');
     if (kn_buf_check(&out, NULL) == KN_OK)
@@ -83,10 +83,10 @@ static const char *convert_struct(Convert *cv, const char *expr, const KnType *f
         const char *value = old ? NULL : default_value(cv, field);
         if (old) {
             const char *part = kn_arena_printf(cv->arena, "struct_extract(%s, %s)", expr,
-                                               kn_duck_text(cv->arena, old->name));
+                                               kn_sql_text_of(cv->arena, old->name));
             value = convert(cv, part, old->type, field->type);
         }
-        kn_buf_printf(&out, "%s%s := %s", i ? ", " : "", kn_duck_ident(cv->arena, field->name),
+        kn_buf_printf(&out, "%s%s := %s", i ? ", " : "", kn_sql_ident_of(cv->arena, field->name),
                       value);
     }
     kn_buf_text(&out, ") END");

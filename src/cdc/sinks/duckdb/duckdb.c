@@ -105,8 +105,8 @@ static KnCode open_sink(const KnSinkOptions *opts, KnSink **ret, KnErr *err)
                                   err);
     if (rc == KN_OK) {
         duck->target =
-            kn_arena_printf(duck->arena, "%s.%s", kn_duck_ident(duck->arena, duck->schema_name),
-                            kn_duck_ident(duck->arena, duck->table_name));
+            kn_arena_printf(duck->arena, "%s.%s", kn_sql_ident_of(duck->arena, duck->schema_name),
+                            kn_sql_ident_of(duck->arena, duck->table_name));
         rc = open_engine(duck, opts, err);
     }
     if (rc != KN_OK) {

@@ -48,9 +48,6 @@ KN_NODISCARD KnCode kn_duck_exec(KnDuck *duck, int64_t *ret_changed, KnErr *err,
                                  ...) __attribute__((format(printf, 4, 5)));
 KN_NODISCARD KnCode kn_duck_ask(KnDuck *duck, int64_t *ret, KnErr *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/** A quoted identifier or text in arena. */
-const char *kn_duck_ident(KnArena *arena, const char *name);
-const char *kn_duck_text(KnArena *arena, const char *text);
 
 /** An expression that turns a value of type `from` into `to`, fields matched by id at any depth;
  * NULL = it cannot be done without losing values. */

@@ -51,24 +51,6 @@ KnCode kn_duck_ask(KnDuck *duck, int64_t *ret, KnErr *err, const char *fmt, ...)
     return rc;
 }
 
-static const char *quote(KnArena *arena, void (*write)(KnBuf *, KnStr), const char *text)
-{
-    KN_BUF_AUTO buf;
-    kn_buf_init(&buf, (size_t)32 << 20);
-    write(&buf, kn_str(text));
-    return kn_arena_strndup(arena, buf.data ? buf.data : "", buf.len);
-}
-
-const char *kn_duck_ident(KnArena *arena, const char *name)
-{
-    return quote(arena, kn_sql_ident, name);
-}
-
-const char *kn_duck_text(KnArena *arena, const char *text)
-{
-    return quote(arena, kn_sql_text, text);
-}
-
 KnCode kn_duck_has_table(KnDuck *duck, const char *schema, const char *table, bool *ret, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(512);
@@ -77,7 +59,7 @@ KnCode kn_duck_has_table(KnDuck *duck, const char *schema, const char *table, bo
         kn_duck_ask(duck, &n, err,
                     "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() "
                     "AND lower(schema_name) = lower(%s) AND lower(table_name) = lower(%s)",
-                    kn_duck_text(arena, schema), kn_duck_text(arena, table)));
+                    kn_sql_text_of(arena, schema), kn_sql_text_of(arena, table)));
     *ret = n > 0;
     return KN_OK;
 }
@@ -93,7 +75,7 @@ KnCode kn_duck_find_label(KnDuck *duck, const char *label, bool *ret_found, int6
     KN_TRY(kn_duck_has_table(duck, "main", "_knut_loads", &there, err));
     if (!there)
         return KN_OK;
-    const char *text = kn_duck_text(arena, label);
+    const char *text = kn_sql_text_of(arena, label);
     KN_TRY(kn_duck_ask(duck, ret_seq, err,
                        "SELECT coalesce(max(seq), -1) FROM main._knut_loads WHERE label = %s",
                        text));
@@ -112,8 +94,8 @@ KnCode kn_duck_record_load(KnDuck *duck, const char *label, int64_t rows, KnErr 
         duck, NULL, err,
         "INSERT INTO main._knut_loads SELECT coalesce(max(seq), 0) + 1, %s, %s, %s, %s, %" PRId64
         ", now()::TIMESTAMP FROM main._knut_loads",
-        kn_duck_text(arena, label), kn_duck_text(arena, duck->delivery),
-        kn_duck_text(arena, duck->target), kn_duck_text(arena, duck->win_id), rows);
+        kn_sql_text_of(arena, label), kn_sql_text_of(arena, duck->delivery),
+        kn_sql_text_of(arena, duck->target), kn_sql_text_of(arena, duck->win_id), rows);
 }
 
 static KnCode create_loads(KnDuck *duck, KnErr *err)
@@ -128,7 +110,7 @@ static KnCode create_loads(KnDuck *duck, KnErr *err)
 static KnCode forget_old(KnDuck *duck, int64_t seq, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(512);
-    const char *target = kn_duck_text(arena, duck->target);
+    const char *target = kn_sql_text_of(arena, duck->target);
     int64_t oldest;
     KN_TRY(kn_duck_ask(duck, &oldest, err,
                        "SELECT min(seq) FROM main._knut_loads WHERE lower(target) = lower(%s)",
@@ -150,7 +132,7 @@ static KnCode check_later(KnDuck *duck, const KnSinkWindow *win, int64_t seq, Kn
         duck, &others, err,
         "SELECT count(*) FROM main._knut_loads WHERE lower(target) = lower(%s) AND seq > %" PRId64
         " AND win <> %s",
-        kn_duck_text(arena, duck->target), seq, kn_duck_text(arena, win->id)));
+        kn_sql_text_of(arena, duck->target), seq, kn_sql_text_of(arena, win->id)));
     if (others == 0)
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED,

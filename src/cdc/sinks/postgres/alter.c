@@ -30,7 +30,7 @@ static KnPgColumn *find_id(const KnPgColumnVec *cols, int32_t id)
 
 static KnCode record_columns(KnPg *pg, KnArena *arena, const KnSchema *schema, KnErr *err)
 {
-    const char *target = kn_pg_text(arena, pg->target);
+    const char *target = kn_sql_text_of(arena, pg->target);
     KN_TRY(
         kn_pg_run(&pg->link, NULL, err, "DELETE FROM %s WHERE target = %s", pg->columns, target));
     for (size_t i = 0; i < schema->root.n_fields; ++i) {
@@ -39,8 +39,8 @@ static KnCode record_columns(KnPg *pg, KnArena *arena, const KnSchema *schema, K
         KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &type, err));
         KN_TRY(kn_pg_run(
             &pg->link, NULL, err, "INSERT INTO %s VALUES (%s, %zu, %" PRId32 ", %s, %s, %s)",
-            pg->columns, target, i, field->id, kn_pg_text(arena, field->name),
-            kn_pg_text(arena, type), kn_pg_text(arena, kn_pg_field_text(arena, field))));
+            pg->columns, target, i, field->id, kn_sql_text_of(arena, field->name),
+            kn_sql_text_of(arena, type), kn_sql_text_of(arena, kn_pg_field_text(arena, field))));
     }
     return KN_OK;
 }
@@ -55,7 +55,7 @@ KnCode kn_pg_create_target(KnPg *pg, const KnSchema *schema, KnErr *err)
         const char *type;
         KN_TRY(kn_pg_type(arena, &schema->root.fields[i], pg->link.place.nanos, &type, err));
         kn_buf_printf(&sql, "%s%s %s", i ? ", " : "",
-                      kn_pg_ident(arena, schema->root.fields[i].name), type);
+                      kn_sql_ident_of(arena, schema->root.fields[i].name), type);
     }
     kn_buf_text(&sql, ")");
     KN_TRY(kn_buf_check(&sql, err));
@@ -71,7 +71,7 @@ static KnCode rename_column(KnPg *pg, KnArena *arena, KnPgColumn *col, const cha
         return KN_OK;
     KN_FAULT("sink-alter", err);
     KN_TRY(kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s RENAME COLUMN %s TO %s", pg->target,
-                     kn_pg_ident(arena, col->name), kn_pg_ident(arena, name)));
+                     kn_sql_ident_of(arena, col->name), kn_sql_ident_of(arena, name)));
     col->name = name;
     return KN_OK;
 }
@@ -97,7 +97,7 @@ static KnCode rename_columns(KnPg *pg, KnArena *arena, const KnSchema *schema, K
 
 static KnCode add_column(KnPg *pg, KnArena *arena, const KnField *field, KnErr *err)
 {
-    const char *type, *name = kn_pg_ident(arena, field->name);
+    const char *type, *name = kn_sql_ident_of(arena, field->name);
     const char *value = kn_pg_default(arena, field, pg->link.place.nanos);
     KN_FAULT("sink-alter", err);
     KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &type, err));
@@ -126,7 +126,7 @@ static KnCode replace_column(KnPg *pg, const KnField *field, const char *name, c
 static KnCode retype_column(KnPg *pg, KnArena *arena, const KnField *field, const KnPgColumn *col,
                             KnErr *err)
 {
-    const char *type, *name = kn_pg_ident(arena, field->name);
+    const char *type, *name = kn_sql_ident_of(arena, field->name);
     const char *value = kn_pg_convert(arena, name, col->type, field->type);
     KN_FAULT("sink-alter", err);
     KN_TRY(kn_pg_type(arena, field, pg->link.place.nanos, &type, err));
@@ -161,7 +161,7 @@ static KnCode alter(KnPg *pg, KnArena *arena, const KnSchema *schema, KnPgColumn
             continue;
         KN_FAULT("sink-alter", err);
         KN_TRY(kn_pg_run(&pg->link, NULL, err, "ALTER TABLE %s DROP COLUMN %s", pg->target,
-                         kn_pg_ident(arena, col->name)));
+                         kn_sql_ident_of(arena, col->name)));
     }
     return KN_OK;
 }
@@ -189,7 +189,7 @@ static KnCode has_key_index(KnPg *pg, KnArena *arena, const KnSinkWindow *win, b
     int64_t n;
     kn_buf_init(&names, (size_t)1 << 20);
     for (size_t i = 0; i < win->n_keys; ++i)
-        kn_buf_printf(&names, "%s%s", i ? ", " : "", kn_pg_text(arena, win->keys[i]));
+        kn_buf_printf(&names, "%s%s", i ? ", " : "", kn_sql_text_of(arena, win->keys[i]));
     KN_TRY(kn_buf_check(&names, err));
     bool nulls = PQserverVersion(pg->link.conn) >= 150000;
     KN_TRY(kn_pg_ask(
@@ -201,7 +201,7 @@ static KnCode has_key_index(KnPg *pg, KnArena *arena, const KnSinkWindow *win, b
         "pg_attribute a WHERE a.attrelid = indrelid AND a.attnum = ANY("
         "(indkey::int2[])[0:indnkeyatts - 1])) = (SELECT array_agg(k ORDER BY k) FROM "
         "unnest(ARRAY[%s]::text[]) k)",
-        kn_pg_text(arena, pg->target), nulls ? " OR indnullsnotdistinct" : "", names.data));
+        kn_sql_text_of(arena, pg->target), nulls ? " OR indnullsnotdistinct" : "", names.data));
     *ret = n > 0;
     return KN_OK;
 }
@@ -233,7 +233,7 @@ KnCode kn_pg_ensure_key(KnPg *pg, const KnSinkWindow *win, KnErr *err)
     KN_BUF_AUTO list;
     kn_buf_init(&list, (size_t)1 << 20);
     for (size_t i = 0; i < win->n_keys; ++i)
-        kn_buf_printf(&list, "%s%s", i ? ", " : "", kn_pg_ident(arena, win->keys[i]));
+        kn_buf_printf(&list, "%s%s", i ? ", " : "", kn_sql_ident_of(arena, win->keys[i]));
     KN_TRY(kn_buf_check(&list, err));
     KnCode rc = kn_pg_run(&pg->link, NULL, err, "CREATE UNIQUE INDEX ON %s (%s)%s", pg->target,
                           list.data, can_null ? " NULLS NOT DISTINCT" : "");

@@ -93,7 +93,7 @@ KnCode kn_pg_read_ours(KnPg *pg, KnArena *arena, KnPgColumnVec *ret, KnErr *err)
     KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT field_id, name, type, field FROM %s WHERE target = %s ORDER BY "
                      "position, field_id",
-                     pg->columns, kn_pg_text(arena, pg->target)));
+                     pg->columns, kn_sql_text_of(arena, pg->target)));
     for (int i = 0; i < PQntuples(res); ++i) {
         int64_t id = -1;
         KnPgColumn *col = kn_vec_push(ret);
@@ -113,7 +113,7 @@ static KnCode read_actual(KnPg *pg, KnArena *arena, KnPgColumnVec *ret, KnErr *e
     KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE "
                      "attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
-                     kn_pg_text(arena, pg->target)));
+                     kn_sql_text_of(arena, pg->target)));
     for (int i = 0; i < PQntuples(res); ++i)
         *kn_vec_push(ret) = (KnPgColumn){.field_id = -1,
                                          .name = kn_arena_strdup(arena, PQgetvalue(res, i, 0)),
@@ -189,13 +189,13 @@ static KnCode refuse_required(KnPg *pg, KnArena *arena, const KnSchema *schema, 
     kn_buf_init(&names, (size_t)4 << 20);
     for (size_t i = 0; i < schema->root.n_fields; ++i)
         kn_buf_printf(&names, "%s%s", i ? ", " : "",
-                      kn_pg_text(arena, schema->root.fields[i].name));
+                      kn_sql_text_of(arena, schema->root.fields[i].name));
     KN_TRY(kn_buf_check(&names, err));
     KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT string_agg(attname, ', ') FROM pg_attribute WHERE attrelid = "
                      "%s::regclass AND attnum > 0 AND NOT attisdropped AND attnotnull AND NOT "
                      "atthasdef AND attidentity = '' AND attname NOT IN (%s)",
-                     kn_pg_text(arena, pg->target), names.data));
+                     kn_sql_text_of(arena, pg->target), names.data));
     if (PQgetisnull(res, 0, 0))
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED,

@@ -57,7 +57,7 @@ static const char *json_struct_default(Convert *cv, const KnType *type)
     const char *out = "'{}'::jsonb";
     for (size_t i = 0; i < type->n_fields; ++i)
         out = kn_arena_printf(cv->arena, "%s || jsonb_build_object(%s, %s)", out,
-                              kn_pg_text(cv->arena, type->fields[i].name),
+                              kn_sql_text_of(cv->arena, type->fields[i].name),
                               json_default(cv, &type->fields[i]));
     return kn_arena_printf(cv->arena, "(%s)", out);
 }
@@ -79,15 +79,15 @@ static const char *json_default(Convert *cv, const KnField *field)
     case KN_TYPE_FLOAT:
         return kn_arena_printf(
             cv->arena, "to_jsonb(%s::real)",
-            kn_pg_text(cv->arena, value_text(cv->arena, field->type, &value, "")));
+            kn_sql_text_of(cv->arena, value_text(cv->arena, field->type, &value, "")));
     case KN_TYPE_DOUBLE:
         return kn_arena_printf(
             cv->arena, "to_jsonb(%s::double precision)",
-            kn_pg_text(cv->arena, value_text(cv->arena, field->type, &value, "")));
+            kn_sql_text_of(cv->arena, value_text(cv->arena, field->type, &value, "")));
     default:
         return kn_arena_printf(
             cv->arena, "to_jsonb(%s::text)",
-            kn_pg_text(cv->arena, value_text(cv->arena, field->type, &value, "0x")));
+            kn_sql_text_of(cv->arena, value_text(cv->arena, field->type, &value, "0x")));
     }
 }
 
@@ -105,7 +105,8 @@ const char *kn_pg_default(KnArena *arena, const KnField *field, KnPgNanos nanos)
     if (is_nanos(field->type) && nanos == KN_PG_NANOS_BIGINT)
         return kn_arena_printf(arena, "%lld", (long long)value.i);
     return kn_arena_printf(arena, "%s::%s",
-                           kn_pg_text(arena, value_text(arena, field->type, &value, "\\x")), type);
+                           kn_sql_text_of(arena, value_text(arena, field->type, &value, "\\x")),
+                           type);
 }
 
 /* ---- nested ---- */
@@ -116,13 +117,14 @@ static const char *convert_struct(Convert *cv, const char *expr, const KnType *f
     const char *out = "'{}'::jsonb";
     for (size_t i = 0; i < to->n_fields; ++i) {
         const KnField *field = &to->fields[i], *old = kn_type_field(from, field->id);
-        const char *value = old ? convert_json(cv,
-                                               kn_arena_printf(cv->arena, "(%s -> %s)", expr,
-                                                               kn_pg_text(cv->arena, old->name)),
-                                               old->type, field->type)
-                                : json_default(cv, field);
+        const char *value =
+            old ? convert_json(cv,
+                               kn_arena_printf(cv->arena, "(%s -> %s)", expr,
+                                               kn_sql_text_of(cv->arena, old->name)),
+                               old->type, field->type)
+                : json_default(cv, field);
         out = kn_arena_printf(cv->arena, "%s || jsonb_build_object(%s, %s)", out,
-                              kn_pg_text(cv->arena, field->name), value);
+                              kn_sql_text_of(cv->arena, field->name), value);
     }
     return out;
 }

@@ -149,7 +149,7 @@ static const char *conflict_action(KnPgLoad *load)
     for (size_t i = 0; i < root->n_fields; ++i) {
         if (is_key(load->pg, root->fields[i].name))
             continue;
-        const char *name = kn_pg_ident(load->arena, root->fields[i].name);
+        const char *name = kn_sql_ident_of(load->arena, root->fields[i].name);
         kn_buf_printf(&buf, "%s%s = EXCLUDED.%s", buf.len ? ", " : "DO UPDATE SET ", name, name);
     }
     return buf.len ? kn_arena_strndup(load->arena, buf.data, buf.len) : "DO NOTHING";
@@ -195,7 +195,7 @@ static const char *key_match(KnPgLoad *load, const char *op)
     KN_BUF_AUTO buf;
     kn_buf_init(&buf, (size_t)1 << 20);
     for (size_t i = 0; i < load->pg->n_keys; ++i) {
-        const char *name = kn_pg_ident(load->arena, load->pg->keys[i]);
+        const char *name = kn_sql_ident_of(load->arena, load->pg->keys[i]);
         kn_buf_printf(&buf, "%st.%s %s s.%s", i ? " AND " : "", name, op, name);
     }
     return kn_arena_strndup(load->arena, buf.data, buf.len);
@@ -207,7 +207,7 @@ static const char *key_has_null(KnPgLoad *load)
     kn_buf_init(&buf, (size_t)1 << 20);
     for (size_t i = 0; i < load->pg->n_keys; ++i)
         kn_buf_printf(&buf, "%s%s IS NULL", i ? " OR " : "",
-                      kn_pg_ident(load->arena, load->pg->keys[i]));
+                      kn_sql_ident_of(load->arena, load->pg->keys[i]));
     return kn_arena_strndup(load->arena, buf.data, buf.len);
 }
 
@@ -241,7 +241,7 @@ static KnCode cast_list(KnPgLoad *load, const char **ret, KnErr *err)
     KN_BUF_AUTO buf;
     kn_buf_init(&buf, (size_t)4 << 20);
     for (size_t i = 0; i < root->n_fields; ++i) {
-        const char *type, *name = kn_pg_ident(load->arena, root->fields[i].name);
+        const char *type, *name = kn_sql_ident_of(load->arena, root->fields[i].name);
         KN_TRY(kn_pg_type(load->arena, &root->fields[i], load->pg->link.place.nanos, &type, err));
         kn_buf_printf(&buf, "%s%s::%s AS %s", i ? ", " : "", name, type, name);
     }

@@ -51,9 +51,9 @@ static void close_sink(KnSink *base)
 static KnCode name_target(KnPg *pg, const KnSinkOptions *opts, KnErr *err)
 {
     KN_TRY(kn_sink_target_parse(pg->arena, opts->target, &pg->schema_name, &pg->table_name, err));
-    const char *schema = kn_pg_ident(pg->arena, pg->schema_name);
+    const char *schema = kn_sql_ident_of(pg->arena, pg->schema_name);
     pg->target =
-        kn_arena_printf(pg->arena, "%s.%s", schema, kn_pg_ident(pg->arena, pg->table_name));
+        kn_arena_printf(pg->arena, "%s.%s", schema, kn_sql_ident_of(pg->arena, pg->table_name));
     pg->loads = kn_arena_printf(pg->arena, "%s._knut_loads", schema);
     pg->columns = kn_arena_printf(pg->arena, "%s._knut_columns", schema);
     return KN_OK;

@@ -23,7 +23,7 @@ static KnCode relation_kind(KnPg *pg, const char *table, char *ret, KnErr *err)
     KN_TRY(kn_pg_run(&pg->link, &res, err,
                      "SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = "
                      "c.relnamespace WHERE n.nspname = %s AND c.relname = %s",
-                     kn_pg_text(arena, pg->schema_name), kn_pg_text(arena, table)));
+                     kn_sql_text_of(arena, pg->schema_name), kn_sql_text_of(arena, table)));
     *ret = '\0';
     if (PQntuples(res))
         *ret = PQgetvalue(res, 0, 0)[0];
@@ -53,7 +53,7 @@ KnCode kn_pg_find_label(KnPg *pg, const char *label, int64_t *ret_seq, int64_t *
     KN_TRY(kn_pg_has_table(pg, "_knut_loads", &there, err));
     if (!there)
         return KN_OK;
-    const char *text = kn_pg_text(arena, label);
+    const char *text = kn_sql_text_of(arena, label);
     KN_TRY(
         kn_pg_ask(&pg->link, ret_seq, err, "SELECT seq FROM %s WHERE label = %s", pg->loads, text));
     return kn_pg_ask(&pg->link, ret_rows, err, "SELECT rows FROM %s WHERE label = %s", pg->loads,
@@ -67,16 +67,16 @@ KnCode kn_pg_record_load(KnPg *pg, const char *label, int64_t rows, KnErr *err)
                      "INSERT INTO %s(seq, label, delivery, target, win, rows) SELECT "
                      "coalesce(max(seq), 0) + 1, %s, %s, %s, %s, %" PRId64
                      " FROM %s WHERE target = %s",
-                     pg->loads, kn_pg_text(arena, label), kn_pg_text(arena, pg->delivery),
-                     kn_pg_text(arena, pg->target), kn_pg_text(arena, pg->win_id), rows, pg->loads,
-                     kn_pg_text(arena, pg->target));
+                     pg->loads, kn_sql_text_of(arena, label), kn_sql_text_of(arena, pg->delivery),
+                     kn_sql_text_of(arena, pg->target), kn_sql_text_of(arena, pg->win_id), rows,
+                     pg->loads, kn_sql_text_of(arena, pg->target));
 }
 
 /* The load with this seq is the oldest that anybody will ask for. */
 static KnCode forget_old(KnPg *pg, int64_t seq, KnErr *err)
 {
     KN_ARENA_AUTO arena = kn_arena_new(512);
-    const char *target = kn_pg_text(arena, pg->target);
+    const char *target = kn_sql_text_of(arena, pg->target);
     return kn_pg_run(&pg->link, NULL, err,
                      "DELETE FROM %s WHERE target = %s AND seq < %" PRId64
                      " AND (SELECT min(seq) FROM %s WHERE target = %s) < %" PRId64,
@@ -90,10 +90,10 @@ static KnCode check_later(KnPg *pg, const KnSinkWindow *win, int64_t seq, KnErr 
 {
     KN_ARENA_AUTO arena = kn_arena_new(1024);
     int64_t others;
-    KN_TRY(kn_pg_ask(&pg->link, &others, err,
-                     "SELECT count(*) FROM %s WHERE target = %s AND seq > %" PRId64
-                     " AND win <> %s",
-                     pg->loads, kn_pg_text(arena, pg->target), seq, kn_pg_text(arena, win->id)));
+    KN_TRY(kn_pg_ask(
+        &pg->link, &others, err,
+        "SELECT count(*) FROM %s WHERE target = %s AND seq > %" PRId64 " AND win <> %s", pg->loads,
+        kn_sql_text_of(arena, pg->target), seq, kn_sql_text_of(arena, win->id)));
     if (others == 0)
         return KN_OK;
     return kn_err_set(err, KN_E_REFUSED,
@@ -154,14 +154,14 @@ static KnCode create_loads(KnPg *pg, KnErr *err)
     KN_ARENA_AUTO arena = kn_arena_new(512);
     bool there = false;
     int64_t schema;
-    const char *name = kn_pg_text(arena, pg->schema_name);
+    const char *name = kn_sql_text_of(arena, pg->schema_name);
     KN_TRY(kn_pg_run(&pg->link, NULL, err, "SELECT pg_advisory_xact_lock(1802401141, hashtext(%s))",
                      name));
     KN_TRY(kn_pg_ask(&pg->link, &schema, err,
                      "SELECT count(*) FROM pg_namespace WHERE nspname = %s", name));
     if (schema == 0)
         KN_TRY(kn_pg_run(&pg->link, NULL, err, "CREATE SCHEMA %s",
-                         kn_pg_ident(arena, pg->schema_name)));
+                         kn_sql_ident_of(arena, pg->schema_name)));
     KN_TRY(kn_pg_has_table(pg, "_knut_loads", &there, err));
     if (there)
         return KN_OK;

@@ -57,17 +57,6 @@ static KnCode load_seen(KnStreamSource *src, Drop *drop, KnErr *err)
     return kn_session_visit(src->run->session, sql, add_seen, drop, err);
 }
 
-/* A part of the name below the folder begins with a dot or an underscore. */
-static bool is_hidden(const char *below)
-{
-    for (const char *at = below; at; at = strchr(at, '/')) {
-        at += *at == '/';
-        if (*at == '.' || *at == '_')
-            return true;
-    }
-    return false;
-}
-
 typedef struct Look {
     const KnStreamSource *src;
     Drop *drop;
@@ -79,7 +68,7 @@ static KnCode add_file(void *arg, const KnFileInfo *info, KnErr *err)
     const Look *look = arg;
     Drop *drop = look->drop;
     KnStr location = kn_str(info->location);
-    if (is_hidden(info->location + strlen(drop->dir)) ||
+    if (kn_native_is_hidden(info->location + strlen(drop->dir)) ||
         kn_native_format(NULL, info->location) != look->src->format ||
         kn_map_find(drop->seen, location))
         return KN_OK;

@@ -75,7 +75,7 @@ static KnCode select_feed(KnStreamSource *src, const char **ret_sql, KnErr *err)
     const char *name = kn_arena_printf(src->run->arena, "stream %zu",
                                        (size_t)(src->flow - src->run->pipeline->flows.items));
     KN_TRY(open_feed(src, src->own, name, err));
-    *ret_sql = kn_arena_printf(src->run->arena, "SELECT * FROM kn_feed('%s')", name);
+    *ret_sql = kn_native_feed_sql(src->run->arena, name);
     return KN_OK;
 }
 
